@@ -1,6 +1,11 @@
-/** A registry of named items, which may be added and removed while the server runs; tools with their schemas. */
+/**
+ * A registry of named items, which may be added and removed while the server runs; tools with their schemas, and which
+ * one a wrong name means.
+ */
 import * as z from "zod";
 import { isObject } from "../lib/json.ts";
+import { hasScopes, type Principal } from "../lib/principal.ts";
+import { closestWord } from "../lib/suggestible.ts";
 import type { Tool } from "./tool.ts";
 
 /** The things by name, in the order in which they were added. */
@@ -245,4 +250,50 @@ function findHeaderParameters(schema: unknown, path: readonly string[] = []): re
     const inside = findHeaderParameters(property, here);
     return name === undefined ? inside : [{ path: here, header: `mcp-param-${name}`.toLowerCase() }, ...inside];
   });
+}
+
+const maxNameCharacters = 128;
+
+/** The tool that the caller may use and that is called nearly so, here or elsewhere; `null` when none is. */
+export function nearestTool(name: string, tools: ToolRegistry, principal: Principal): string | null {
+  if (name.length > maxNameCharacters) return null;
+  const offered = tools.all().map(({ tool }) => tool).filter(({ scopes, profile }) =>
+    profile === undefined && hasScopes(principal, scopes)
+  );
+  // clients put a server's name before it: mcp__files__file_read, files.file_read
+  const bare = name.split(/__|[./:]/).findLast((part) => part !== "") ?? name;
+  const plain = fold(bare);
+  const words = wordsIn(bare);
+  const known = offered.map(({ name: own, knownAs }) => ({ own, names: [own, ...knownAs?.split(" ") ?? []] }));
+  const found =
+    known.find(({ own, names }) =>
+      names.some((each) => plain === fold(each)) || (plain.endsWith(fold(own)) && /[^a-z]/i.test(name))
+    ) ?? known.find(({ names }) => words !== "" && names.some((each) => words === wordsIn(each)));
+  // find_and_replace, copy_path: what is done comes last, and the rest says nothing
+  const verbs = allWordsIn(bare).filter((word) => word !== "" && !besideVerbs.includes(` ${word} `)).map((verb) =>
+    known.find(({ names }) => names.includes(verb))?.own
+  );
+  const byVerb = verbs.includes(undefined) ? undefined : verbs.at(-1);
+  return found?.own ?? byVerb ?? closestWord(name, offered.map(({ name: own }) => own));
+}
+
+const besideVerbs = " file files path paths text directory content contents line lines name names string strings " +
+  "regex range keyword code in into to by and multi multiple many single new ";
+
+/** What a name says: `file_copy`, `copyFiles` and `copy` are one. */
+function wordsIn(name: string): string {
+  return allWordsIn(name).filter((word) => !/^(?:files?|)$/.test(word)).sort().join("_");
+}
+
+function allWordsIn(name: string): string[] {
+  const words = name.replace(/([a-z])(?=[A-Z])/g, "$1_").toLowerCase().split(/[_\W]+/);
+  return words.map((word) => word.replace(/^(?:dirs?|folders?|directories)$/, "directory"));
+}
+
+/** A longer name is left as it is. */
+const maxFolded = 64;
+
+/** Without what names are written apart with. */
+export function fold(name: string): string {
+  return name.length > maxFolded ? name : name.replace(/[_-]/g, "").toLowerCase();
 }

@@ -15,7 +15,7 @@ import type { Tool } from "../../src/mcp/tool.ts";
 import { makeExcel, makePowerPoint, makeWord } from "./make_document.ts";
 import { makePdf } from "../fixtures/pdf.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
-import { parseToolInput } from "../../src/mcp/tool_input.ts";
+import { parseToolInput } from "../../src/mcp/tool_call.ts";
 import { answerOf, failureOf, withWorkspace } from "../tools/with_workspace.ts";
 
 interface Place {

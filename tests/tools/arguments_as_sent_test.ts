@@ -1,9 +1,8 @@
 /** Arguments as models and their hosts send them to the file tools: other names, other forms, what is left out. */
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { nearestTool } from "../../src/mcp/tool_call.ts";
-import { parseToolInput } from "../../src/mcp/tool_input.ts";
-import { createToolRegistry, toFlatSchema } from "../../src/mcp/registry.ts";
+import { parseToolInput } from "../../src/mcp/tool_call.ts";
+import { createToolRegistry, nearestTool, toFlatSchema } from "../../src/mcp/registry.ts";
 import { everyTool } from "../fixtures/every_tool.ts";
 
 const registry = createToolRegistry(everyTool);

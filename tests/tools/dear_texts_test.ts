@@ -12,7 +12,7 @@ import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
 import { parseAnswer } from "../../src/llm/ask.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
-import { parseToolInput } from "../../src/mcp/tool_input.ts";
+import { parseToolInput } from "../../src/mcp/tool_call.ts";
 import { assertCheap, frames } from "../fixtures/dear_texts.ts";
 import { quietCaller } from "../fixtures/quiet_context.ts";
 import { principalOf } from "../workspace/call_tool.ts";

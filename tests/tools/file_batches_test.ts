@@ -6,7 +6,7 @@ import { fileMoveTool, previewMove } from "../../src/files/tools/file_move.ts";
 import { fileEditTool } from "../../src/files/tools/file_edit.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
-import { parseToolInput } from "../../src/mcp/tool_input.ts";
+import { parseToolInput } from "../../src/mcp/tool_call.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { fileListTool } from "../../src/files/tools/file_list.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
-import { parseToolInput } from "../../src/mcp/tool_input.ts";
+import { parseToolInput } from "../../src/mcp/tool_call.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_list gives trees, patterns, details, and pages that join without gap or overlap", () =>

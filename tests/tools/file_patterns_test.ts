@@ -4,7 +4,7 @@ import { fileListTool } from "../../src/files/tools/file_list.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
-import { parseToolInput } from "../../src/mcp/tool_input.ts";
+import { parseToolInput } from "../../src/mcp/tool_call.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 function fill(root: string, files: Readonly<Record<string, string>>): void {

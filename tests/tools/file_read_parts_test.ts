@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
-import { parseToolInput } from "../../src/mcp/tool_input.ts";
+import { parseToolInput } from "../../src/mcp/tool_call.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_read gives the lines that head, tail and the range ask for", () =>

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { withFileServer } from "../fixtures/file_server.ts";
 import { postMcp } from "../fixtures/mcp_call.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
-import { parseToolInput } from "../../src/mcp/tool_input.ts";
+import { parseToolInput } from "../../src/mcp/tool_call.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
 import { withWorkspace } from "../tools/with_workspace.ts";

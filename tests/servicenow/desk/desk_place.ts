@@ -1,7 +1,7 @@
 /** The ServiceNow tools over a stand-in instance, for people of it: each subject is the user name of one. */
 import assert from "node:assert/strict";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
-import { parseToolInput } from "../../../src/mcp/tool_input.ts";
+import { parseToolInput } from "../../../src/mcp/tool_call.ts";
 import { createToolRegistry } from "../../../src/mcp/registry.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../../../src/mcp/tool.ts";
 import type { ServicenowOptions } from "../../../src/servicenow/servicenow.ts";

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { nearestTool } from "../../../src/mcp/tool_call.ts";
-import { createToolRegistry, toFlatSchema } from "../../../src/mcp/registry.ts";
+import { createToolRegistry, nearestTool, toFlatSchema } from "../../../src/mcp/registry.ts";
 import { offeredScopes } from "../../../src/lib/principal.ts";
 import { principalWith } from "../../mcp/harness.ts";
 import { openDesk } from "./desk_place.ts";

@@ -4,7 +4,7 @@ import { placeReader } from "../../../src/app/approval.ts";
 import { placesOf } from "../../../src/console/approvals/rule.ts";
 import { createToolRegistry } from "../../../src/mcp/registry.ts";
 import type { ToolContext } from "../../../src/mcp/tool.ts";
-import { parseToolInput } from "../../../src/mcp/tool_input.ts";
+import { parseToolInput } from "../../../src/mcp/tool_call.ts";
 import { oneLine, plainText, wordsOf } from "../../../src/servicenow/field_values.ts";
 import { assertCheap, frames } from "../../fixtures/dear_texts.ts";
 import { openDesk } from "../desk/desk_place.ts";
