@@ -1,6 +1,6 @@
-/** One request on its way through the server: what is known of it, what runs in its context, and the answers that end it. */
+/** One request on its way through the server: what is known of it, the context of its work, and the answers. */
 import type { Principal } from "../lib/principal.ts";
-import type { Profile, ResultType, Revision } from "./revision.ts";
+import type { Profile, ResultType, Revision, Session } from "./revision.ts";
 import type { FrameReader, MessageStream } from "./streams.ts";
 import {
   errorText,
@@ -18,7 +18,6 @@ import {
 import { parseAnswer, tasksExtension } from "./question.ts";
 import type { Answer, Answers, AskFailure, ClientAbility, Question, Questions } from "./question.ts";
 import type { AuditEntry, Runtime } from "./runtime.ts";
-import type { Session } from "./session.ts";
 import type { ContentBlock, ProgressUpdate, ToolContext } from "./tool.ts";
 import { crashText, type Unavailability, unavailability } from "../lib/system_fault.ts";
 import { isObject, parseJson, withSortedKeys } from "../lib/json.ts";

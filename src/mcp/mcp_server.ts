@@ -16,9 +16,8 @@ import type { Call, Exchange, McpAnswer, PublicCall, PublicExchange } from "./ca
 import { type AuditEntry, createRuntime, type McpServerOptions, type Runtime } from "./runtime.ts";
 import type { ToolRegistry } from "./registry.ts";
 import { classifyBatch, classifyMessage, createModernRevision, defaultLegacyRevision } from "./revision.ts";
-import type { Revision, Unclassified } from "./revision.ts";
+import type { Revision, Session, Unclassified } from "./revision.ts";
 import { createParallelShare, nextTurn, passOfEventLoop, type StandAside, whenReady } from "../lib/turns.ts";
-import type { Session } from "./session.ts";
 import { hasScopes, type Principal, shareKey } from "../lib/principal.ts";
 import { createSessionStreams, sessionNotFound } from "./notice_streams.ts";
 import { answerPublicInitialize, createMethodTable, noteInitialized } from "./methods.ts";

@@ -10,7 +10,7 @@ import { listNames, type Runtime } from "./runtime.ts";
 import { isObject } from "../lib/json.ts";
 import { errorText, notificationText, refusalCode, resultText, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
 import { canonicalUri, mayWatch } from "./resource.ts";
-import type { Session } from "./session.ts";
+import type { Session } from "./revision.ts";
 import type { TaskView } from "./tasks.ts";
 
 const streamRetrySeconds = 60;

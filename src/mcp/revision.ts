@@ -30,10 +30,15 @@ export interface CacheHint {
   readonly cacheScope: "public" | "private";
 }
 
-/** What a legacy client said once for its whole session. */
-export interface SessionState {
+/** A legacy session: what its client said once for all of it. */
+export interface Session {
+  /** Short and unique; the id that the client holds is this, sealed. */
+  readonly key: string;
+  readonly revision: Revision;
   readonly capabilities: ClientCapabilities;
   readonly logLevel: LoggingLevel | null;
+  readonly subscriptions: readonly string[];
+  readonly expiresAt: number;
 }
 
 /** One revision of the protocol, as data and small encoders. */
@@ -70,9 +75,9 @@ export interface Revision {
   /** A list's or a resource's fields with what the revision says about keeping them. */
   withCacheHint<T extends object>(result: T, hint: CacheHint): T | (T & CacheHint);
   /** What the client declared that it can do. */
-  capabilitiesOf(call: RpcCall, session: SessionState | null): ClientCapabilities;
+  capabilitiesOf(call: RpcCall, session: Session | null): ClientCapabilities;
   /** From which level on the client wants to hear log messages of this call; `null` for none. */
-  logLevelOf(call: RpcCall, session: SessionState | null): LoggingLevel | null;
+  logLevelOf(call: RpcCall, session: Session | null): LoggingLevel | null;
 }
 
 // The legacy era: the revisions with an `initialize` handshake, 2024-11-05 to 2025-11-25.

@@ -8,7 +8,7 @@ import { createIssuedIds, issuedIdLength, randomText } from "../lib/secrets.ts";
 import { parseJson } from "../lib/json.ts";
 import type { RpcId } from "./jsonrpc.ts";
 import type { Services } from "./limits.ts";
-import type { createSessions, Session } from "./session.ts";
+import type { Session } from "./revision.ts";
 import type { Timers } from "../lib/time.ts";
 import { callerKey, hasDirectories, type Principal } from "../lib/principal.ts";
 
@@ -185,13 +185,14 @@ interface StreamRequest {
 }
 
 interface StreamTableOptions extends Pick<Services, "secretBox" | "clock" | "timers" | "limits"> {
-  readonly sessions: Pick<ReturnType<typeof createSessions>, "watch">;
+  /** Reports changes to a session; `null` is its end. */
+  readonly watchSession: (session: Session, onChange: (session: Session | null) => void) => () => void;
   /** Calls back when the principal's token is revoked, until the returned function is called. */
   readonly watchToken?: ((principal: Principal, onRevoked: () => void) => () => void) | undefined;
 }
 
 /** A stream is resumed at the instance that holds it. */
-export function createStreamTable({ secretBox, clock, timers, limits, sessions, watchToken }: StreamTableOptions) {
+export function createStreamTable({ secretBox, clock, timers, limits, watchSession, watchToken }: StreamTableOptions) {
   const instance = randomText(6);
   const answerIds = createIssuedIds(secretBox, "mcp-answer-stream");
   const open = new Map<MessageStream, string>();
@@ -272,7 +273,7 @@ export function createStreamTable({ secretBox, clock, timers, limits, sessions, 
       const stops = [
         onCut && timers.after(principal.expiresAt - clock(), onCut),
         watchToken?.(principal, cut),
-        session && sessions.watch(session, (later) => later === null ? cut() : undefined),
+        session && watchSession(session, (later) => later === null ? cut() : undefined),
       ];
       if (session !== null && resumeId !== null) {
         resumable.set(resumeId, { stream, owner: session.key, principal });
