@@ -7,6 +7,7 @@ import type { AdministrationOptions, AuthorizationServerOptions } from "./contex
 import { parseJson } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { loadOnce } from "../lib/program.ts";
+import { whenReady } from "../lib/turns.ts";
 import { hashSecret, matchesHash, randomId, randomSecret } from "../lib/secrets.ts";
 import { conflict, grants, operatorTokens, ownerId, retryOnConflict, revokedTokens, users } from "./records.ts";
 import type { Grant, OperatorToken, Stored, User } from "./records.ts";
@@ -158,6 +159,7 @@ export function createVerifier(
     readonly accessTokens: AccessTokens;
   },
 ) {
+  const { dueCount } = users;
   /**
    * Who holds a verified token that was not revoked, whether or not it has expired, or a grant, by whatever token of it;
    * `null` too for whom was shut out.
@@ -256,10 +258,9 @@ export function createVerifier(
       return follow(principal, async () => (before ??= await now()) !== null && before !== await now(), onOut);
     },
     /** Moves whenever anything was stored, or the provider has to be asked: `isLive` needs asking again only then. */
-    changeCount(): number | Promise<number> {
-      const [dues, stored] = [users.dueCount(), storage.changeCount()];
-      return typeof stored === "number" ? stored + dues : stored.then((count) => count + dues);
-    },
+    changeCount: dueCount === undefined
+      ? storage.changeCount
+      : () => whenReady(storage.changeCount(), (stored) => stored + dueCount()),
   };
 }
 

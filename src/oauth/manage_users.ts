@@ -298,11 +298,11 @@ export function createUserDirectory(storage: Storage, options: DirectoryOptions)
     },
     /** The account as it was last known, for who has just heard from the provider. */
     lookUp: async (id: string): Promise<Account | null> => accountOf(id, await users.read(storage, id)),
-    /** Grows when the provider has to be asked about someone who was looked up. */
-    dueCount(): number {
+    /** Grows when the provider has to be asked about someone who was looked up; absent where none ever is. */
+    dueCount: recheck && (() => {
       if (clock() >= nextDueAt) [nextDueAt, dues] = [Infinity, dues + 1];
       return dues;
-    },
+    }),
     /**
      * Why nothing acts for someone, or not by a token of then, where that is not about the token alone; `null` otherwise.
      * One that is not stored any more is not for the provider to confirm.
