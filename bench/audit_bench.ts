@@ -3,9 +3,9 @@
  * and the processor time of one page of a search among a million lines. BENCH_LINES and BENCH_LINES_OF_BATCH change the store.
  */
 import process from "node:process";
-import { type AuditFilter, searchAudit } from "../src/audit/search.ts";
+import { createAuditRecorder, emptyLine, encodeLine, lineOfRequest, searchAudit } from "../src/audit/recorder.ts";
+import type { AuditFilter } from "../src/audit/recorder.ts";
 import { createChainWriter, readCallsOfDay, verifyAudit } from "../src/audit/chain.ts";
-import { createAuditRecorder, emptyLine, encodeLine, lineOfRequest } from "../src/audit/recorder.ts";
 import { createSecretBox } from "../src/lib/secrets.ts";
 import type { Storage } from "../src/storage/port.ts";
 import { openSqliteStorage } from "../src/storage/sqlite_storage.ts";

@@ -20,7 +20,17 @@ export {
   verifyAudit,
   whyNoLine,
 } from "./chain.ts";
-export { callEvent, createAuditRecorder, limitStrangers, lineOfLog, lineOfRequest, touchedBy } from "./recorder.ts";
+export {
+  type AuditFilter,
+  callEvent,
+  createAuditRecorder,
+  type FoundLine,
+  type FoundPage,
+  limitStrangers,
+  lineOfLog,
+  lineOfRequest,
+  searchAudit,
+  touchedBy,
+} from "./recorder.ts";
 export { createMetrics, type LimitName, type Metrics } from "./metrics.ts";
-export { type AuditFilter, type FoundLine, type FoundPage, searchAudit } from "./search.ts";
 export { startTelemetry, type Telemetry } from "./telemetry.ts";

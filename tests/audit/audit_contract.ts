@@ -1,7 +1,7 @@
 /** What the stored audit promises on every storage. Each driver's test file runs this suite. */
 import assert from "node:assert/strict";
 import { auditHeads, batchesKey, listChains, readCallsOfDay, trimAudit, verifyAudit } from "../../src/audit/chain.ts";
-import { searchAudit } from "../../src/audit/search.ts";
+import { searchAudit } from "../../src/audit/recorder.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { type AuditPlace, auditPlace, secrets, start } from "./audit_place.ts";
 

@@ -1,7 +1,7 @@
 /** A recorder with a clock of its own on a storage, and what tests ask of it. */
-import { type AuditLine, type AuditRecorder, createAuditRecorder, emptyLine } from "../../src/audit/recorder.ts";
+import { createAuditRecorder, emptyLine, searchAudit } from "../../src/audit/recorder.ts";
+import type { AuditFilter, AuditLine, AuditRecorder, FoundLine } from "../../src/audit/recorder.ts";
 import type { AuditParts } from "../../src/audit/chain.ts";
-import { type AuditFilter, type FoundLine, searchAudit } from "../../src/audit/search.ts";
 import type { LogFields } from "../../src/lib/log.ts";
 import { createSecretBox } from "../../src/lib/secrets.ts";
 import type { Storage } from "../../src/storage/port.ts";

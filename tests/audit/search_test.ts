@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { type AuditLine, emptyLine } from "../../src/audit/recorder.ts";
-import { searchAudit } from "../../src/audit/search.ts";
+import { type AuditLine, emptyLine, searchAudit } from "../../src/audit/recorder.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
 import { auditPlace, start } from "./audit_place.ts";
 

@@ -1,7 +1,6 @@
 /** The figures of the last day where it had more calls than the pages count: they say since when they are. */
 import assert from "node:assert/strict";
-import { emptyLine } from "../../src/audit/recorder.ts";
-import type { FoundLine } from "../../src/audit/search.ts";
+import { emptyLine, type FoundLine } from "../../src/audit/recorder.ts";
 import { createDayOfCalls } from "../../src/console/pages/day_of_calls.ts";
 import { rulesSection } from "../../src/console/pages/rules.ts";
 import type { ConsoleSources } from "../../src/console/pages/section.ts";

@@ -7,7 +7,7 @@ import { peopleSection } from "../../src/console/pages/people.ts";
 import { settingsSection } from "../../src/console/pages/settings_in_force.ts";
 import { type Html, html } from "../../src/lib/page.ts";
 import { success } from "../../src/lib/result.ts";
-import type { FoundLine } from "../../src/audit/search.ts";
+import type { FoundLine } from "../../src/audit/recorder.ts";
 import { createDayOfCalls } from "../../src/console/pages/day_of_calls.ts";
 import type { Act, ConsoleSources, Section } from "../../src/console/pages/section.ts";
 import {

@@ -1,6 +1,6 @@
 /** An attempt to get a certificate is bounded as a whole, however slowly the authority answers. */
 import assert from "node:assert/strict";
-import { attemptMs, generateP256, requestCertificate } from "../../src/http/acme_client.ts";
+import { attemptMs, generateP256, requestCertificate } from "../../src/http/public_certificate.ts";
 
 import { createPause } from "../../src/lib/time.ts";
 import { virtualTimers } from "../fixtures/virtual_timers.ts";
