@@ -16,9 +16,11 @@ import { readPerson, reasonOf, verifyIdToken, whatIsUnsaid } from "./company_pro
 import type { CompanyPerson, Provider, ProviderFault } from "./company_provider.ts";
 import { companyUserId, endAccessByProvider, newUser, shownName } from "./manage_users.ts";
 import type { Account, UserDirectory } from "./manage_users.ts";
-import { companyPeople, conflict, defineRecordFamily, ownerId, retryOnConflict, unchanged, users } from "./records.ts";
-import type { User } from "./records.ts";
 import type { CompanySettings } from "./mod_settings.ts";
+import { conflict, defineRecordFamily, ownerId, retryOnConflict, unchanged, type User, users } from "./records.ts";
+
+/** `["company_person", SHA-256 of issuer and subject]`: whose account here an account at the provider is. */
+const companyPeople = defineRecordFamily("company_person", () => ({ userId: z.string() }));
 
 /** `["provider_token", user id]`: the refresh token of a person's last sign-in at the company's provider, sealed. */
 const providerTokens = defineRecordFamily("provider_token", () => ({ sealed: z.string() }));

@@ -314,9 +314,6 @@ export const users = defineRecordFamily("user", () => ({
 
 export type User = RecordOf<typeof users>;
 
-/** `["company_person", SHA-256 of issuer and subject]`: whose account here an account at the provider is. */
-export const companyPeople = defineRecordFamily("company_person", () => ({ userId: z.string() }));
-
 /** The id of the user who set this server up. */
 export const ownerId = "owner";
 

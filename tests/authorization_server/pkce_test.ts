@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import fc from "fast-check";
-import { isCodeChallenge, verifyCodeVerifier } from "../../src/oauth/token.ts";
+import { isCodeChallenge } from "../../src/oauth/authorize.ts";
+import { verifyCodeVerifier } from "../../src/oauth/token.ts";
 
 const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
 const verifiers = fc.string({ unit: fc.constantFrom(...unreserved), minLength: 43, maxLength: 128 });
