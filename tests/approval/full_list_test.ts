@@ -1,6 +1,7 @@
 /** The list of rules is bounded, approvals push no rule off its end, and it is as it was changed last. */
 import assert from "node:assert/strict";
-import { createDecisions, type HeldCall, putHeldCall } from "../../src/console/approvals/decisions.ts";
+import { createDecisions } from "../../src/console/approvals/decisions.ts";
+import { type HeldCall, putHeldCall } from "../../src/console/approvals/gate.ts";
 import { createRuleStore, maxRules, type Rule } from "../../src/console/approvals/rule.ts";
 import type { LogFields } from "../../src/lib/log.ts";
 import { timeTurnsBy } from "../../src/lib/turns.ts";

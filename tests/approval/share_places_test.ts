@@ -1,7 +1,7 @@
 /** The places for calls that wait are shared, and neither asking nor deciding goes on for ever where others are quicker. */
 import assert from "node:assert/strict";
-import { ask } from "../../src/console/approvals/gate.ts";
-import { createDecisions, listHeldCalls, maxHeldCalls, readHeldCall } from "../../src/console/approvals/decisions.ts";
+import { createDecisions } from "../../src/console/approvals/decisions.ts";
+import { ask, listHeldCalls, maxHeldCalls, readHeldCall } from "../../src/console/approvals/gate.ts";
 import { createRuleStore, type Rule } from "../../src/console/approvals/rule.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";

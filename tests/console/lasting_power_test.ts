@@ -1,6 +1,7 @@
 /** What gives lasting power asks for the passphrase again. */
 import assert from "node:assert/strict";
-import type { Decisions, HeldCall } from "../../src/console/approvals/decisions.ts";
+import type { Decisions } from "../../src/console/approvals/decisions.ts";
+import type { HeldCall } from "../../src/console/approvals/gate.ts";
 import { activitySection } from "../../src/console/pages/activity.ts";
 import { changeSection } from "../../src/console/pages/changes.ts";
 import { connectionsSection, whySection } from "../../src/console/pages/connections.ts";

@@ -1,6 +1,7 @@
 /** Pages of much: lists end after a page and go on from there, and what waits is shown oldest first. */
 import assert from "node:assert/strict";
-import { createDecisions, heldCallId, heldMs, putHeldCall } from "../../src/console/approvals/decisions.ts";
+import { createDecisions } from "../../src/console/approvals/decisions.ts";
+import { heldCallId, heldMs, putHeldCall } from "../../src/console/approvals/gate.ts";
 import { createRuleStore } from "../../src/console/approvals/rule.ts";
 import { grants, putsOfGrant, users } from "../../src/oauth/records.ts";
 import { digestOf } from "../../src/lib/secrets.ts";

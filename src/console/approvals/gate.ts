@@ -2,17 +2,20 @@
  * The gate in front of tools and resources: a call that a rule holds waits for a person, who decides on a page of this
  * server. No answer of a client approves anything.
  */
-import * as decisions from "./decisions.ts";
-import type { HeldCall, StoredHeldCall } from "./decisions.ts";
+import * as z from "zod";
 import { askingRules, decidingRule, judgeByNames, placesOf, placesThatDecide, withTrueNames } from "./rule.ts";
 import type { FindTrueNames, JudgedCall, PlaceReader, Rule, RuleStore } from "./rule.ts";
 import { leastReadingMs, type Timers } from "../../lib/time.ts";
-import type { Foundation } from "../../storage/mod.ts";
+import type { Foundation, Storage, StorageKey } from "../../storage/mod.ts";
+import type { Doer } from "../../oauth/mod.ts";
 import { showExactly, showName } from "../../files/mod.ts";
 import { watchEntries } from "../../lib/stored_entries.ts";
 import { contextWith } from "../../mcp/mod.ts";
 import type { Resource, ResourceFamily, Tool, ToolContext, ToolOutcome } from "../../mcp/mod.ts";
-import { isObject } from "../../lib/json.ts";
+import { isObject, withSortedKeys } from "../../lib/json.ts";
+import { lazyObject } from "../../lib/lazy_object.ts";
+import type { Log, LogFields } from "../../lib/log.ts";
+import { inTurns, joinNext, nextTurn } from "../../lib/turns.ts";
 import { digestOf } from "../../lib/secrets.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { suggestible } from "../../lib/suggestible.ts";
@@ -113,10 +116,10 @@ interface Held {
 async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolOutcome> {
   const { input, context, call } = held;
   const { log, storage, pageUrl } = options;
-  const id = decisions.heldCallId(call, input);
+  const id = heldCallId(call, input);
   // before anything is looked at: even when the answer comes must say nothing of what is there
-  const mayWait = await decisions.readHeldCall(storage, id) !== null ||
-    decisions.hasPlace(call, await decisions.listHeldCalls(storage));
+  const mayWait = await readHeldCall(storage, id) !== null ||
+    hasPlace(call, await listHeldCalls(storage));
   if (!mayWait) return notHeld.too_many;
   const asking = describe(tool, held, options).then((described) => ask({ ...held, ...described }, options));
   asking.catch(() => {}); // where the caller goes before it is known
@@ -125,21 +128,21 @@ async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolO
   if (decided === null) return waits(pageUrl, id);
   if (decided.call.state === "denied") {
     const said = decided.call.word ? ` They say: ${decided.call.word}` : "";
-    const why = decided.call.effectDigest === decisions.notComparable ? ` ${decisions.tooLarge}` : "";
+    const why = decided.call.effectDigest === notComparable ? ` ${tooLarge}` : "";
     return refuse("denied_by_person", `A person refused this call. Nothing was done.${why}${said}`);
   }
   if (context.signal.aborted) return waits(pageUrl, id);
   // another call may have used the approval
-  if (!await decisions.takeHeldCall(storage, decided)) return waits(pageUrl, id);
+  if (!await takeHeldCall(storage, decided)) return waits(pageUrl, id);
   const giveBack = async (): Promise<ToolOutcome> => { // nothing was done: the approval is still good
-    await decisions.putHeldCall(storage, decided.call, null); // but where the same call was asked again meanwhile
+    await putHeldCall(storage, decided.call, null); // but where the same call was asked again meanwhile
     return waits(pageUrl, id);
   };
   if (context.signal.aborted) return await giveBack();
   const now = await describe(tool, held, options);
   const { effectDigest, decidedBy: userId = "" } = decided.call;
   const isAdministrator = await options.isAdministrator(userId);
-  const isStanding = isAdministrator !== null && decisions.mayDecide(decided.call, { userId, isAdministrator });
+  const isStanding = isAdministrator !== null && mayDecide(decided.call, { userId, isAdministrator });
   // the last look, which may take long: what follows is the call itself
   if (!await options.isLive(context.principal)) return accessEnded;
   if (context.signal.aborted) return await giveBack();
@@ -150,7 +153,7 @@ async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolO
     await ask({ ...held, ...now, rule: rule?.verdict === "ask" ? rule : held.rule }, options);
     return waits(pageUrl, id);
   }
-  decisions.auditHeldCall(log, decided.call, { outcome: "runs", by: userId });
+  auditHeldCall(log, decided.call, { outcome: "runs", by: userId });
   return await tool.run(input, withoutQuestions(context));
 }
 
@@ -173,7 +176,7 @@ async function describe(tool: Tool, held: Held, options: HoldOptions) {
   const effect = links + trial + text + now;
   const asking = askingRules(options.rules.current, judged, options.clock());
   if (call.changes && (madeFrom === null || states.some(({ version }) => version === null))) {
-    return { effect: `${decisions.tooLarge}\n${effect}`, effectDigest: decisions.notComparable, judged, asking };
+    return { effect: `${tooLarge}\n${effect}`, effectDigest: notComparable, judged, asking };
   }
   return { effect, effectDigest: digestOf(JSON.stringify([effect, states, madeFrom])), judged, asking };
 }
@@ -242,14 +245,14 @@ async function waitForDecision(
   const { storage, timers, log, pageUrl } = options;
   const { promise, resolve, reject } = Promise.withResolvers<StoredHeldCall | NotHeld | null>();
   let isAsked = false;
-  const watch = watchEntries(storage, [decisions.heldCallKey(id)], async () => {
+  const watch = watchEntries(storage, [heldCallKey(id)], async () => {
     if (!isAsked) return; // what is stored is an earlier call's
-    const now = await decisions.readHeldCall(storage, id);
+    const now = await readHeldCall(storage, id);
     if (now === null || now.call.state !== "waiting") resolve(now);
   }, { log, timers });
   const giveUp = (): void => resolve(null);
   await context.handOut();
-  const waitMs = context.supports("tasks") ? decisions.heldMs : options.patienceMs ?? patienceMs;
+  const waitMs = context.supports("tasks") ? heldMs : options.patienceMs ?? patienceMs;
   let stopWaiting = timers.after(waitMs, () => {
     stopWaiting = timers.after(storingMs, giveUp);
     asking.then(giveUp, giveUp);
@@ -321,17 +324,17 @@ export async function ask(asked: AskedCall, options: AskOptions): Promise<Stored
   const { storage, log } = options;
   const call = toHeldCall(asked, options);
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const found = await decisions.readHeldCall(storage, call.id);
+    const found = await readHeldCall(storage, call.id);
     if (found?.call.state === "denied") return found;
     if (found?.call.effectDigest === call.effectDigest && !isStricter(rule, found.call)) return found;
     const { version } = found ?? {};
     const isStored = version === undefined
-      ? await decisions.storeNewCall(storage, call)
-      : await decisions.putHeldCall(storage, call, version);
+      ? await storeNewCall(storage, call)
+      : await putHeldCall(storage, call, version);
     if (isStored === null) return "too_many";
     if (!isStored) continue;
-    decisions.auditHeldCall(log, call, { outcome: found === null ? "waits" : "changed" });
-    const stored = await decisions.readHeldCall(storage, call.id);
+    auditHeldCall(log, call, { outcome: found === null ? "waits" : "changed" });
+    const stored = await readHeldCall(storage, call.id);
     if (stored !== null) return stored;
   }
   return "busy";
@@ -348,9 +351,9 @@ function toHeldCall(
 ): HeldCall {
   const { person, clientId, grantId, tool } = judged;
   const now = clock();
-  const place = decisions.passPlaceOf([rule, ...asking]);
+  const place = passPlaceOf([rule, ...asking]);
   return {
-    id: decisions.heldCallId(judged, input),
+    id: heldCallId(judged, input),
     person,
     clientId,
     clientName: cutMiddle(showExactly(nameOfClient(clientId)), maxPlaceCharacters),
@@ -365,7 +368,7 @@ function toHeldCall(
     otherRuleIds: asking.map(({ id }) => id).filter((id) => id !== rule.id),
     ...(place === undefined ? {} : { passPlace: place }),
     createdAt: now,
-    expiresAt: now + decisions.heldMs,
+    expiresAt: now + heldMs,
     state: "waiting",
   };
 }
@@ -493,4 +496,167 @@ export function gateResources(family: ResourceFamily, options: ResourceGateOptio
 /** The address that a template (RFC 6570) makes of a value. */
 function filledIn(template: string, variable: string, value: string): string {
   return template.replace(/\{\+?([a-z_]+)\}/, (whole, name: string) => name === variable ? value : whole);
+}
+
+// The calls that are held, as the storage has them.
+
+/** How long a call waits for a decision, and how long a decision waits for the call. */
+export const heldMs = 900_000;
+export const maxHeldCalls = 500;
+/** Calls that come to several instances at the same moment may all see a free place. */
+const maxListed = 2 * maxHeldCalls;
+/** Of the largest calls, some milliseconds of work. */
+const listedAtOnce = 25;
+const heldFamily = "held_call";
+
+const heldShape = lazyObject(() => ({
+  id: z.string(),
+  person: z.string(),
+  clientId: z.string(),
+  clientName: z.string(),
+  grantId: z.string(),
+  tool: z.string(),
+  places: z.array(z.string()),
+  /** The arguments as JSON, cut; the whole of them is in the id. */
+  arguments: z.string(),
+  /** What the call would do, in words or as a difference. */
+  effect: z.string(),
+  /** SHA-256 of the whole effect and of what is there: an approval is for this and nothing else. See {@link notComparable}. */
+  effectDigest: z.string(),
+  approver: z.enum(["person", "administrator"]),
+  /** The rule that holds it; a lasting approval lets on what that rule would ask about. */
+  ruleId: z.string().optional(),
+  /** The others that would hold it too. */
+  otherRuleIds: z.array(z.string()).optional(),
+  /** Where a lasting approval holds; everywhere when absent. */
+  passPlace: z.string().optional(),
+  createdAt: z.number(),
+  expiresAt: z.number(),
+  state: z.enum(["waiting", "approved", "denied"]),
+  decidedBy: z.string().optional(),
+  /** What the person says to the agent. */
+  word: z.string().optional(),
+}));
+
+export type HeldCall = z.output<typeof heldShape>;
+
+/** In place of the digest, where what is there is too large to notice each change of it: the call can be denied only. */
+export const notComparable = "";
+/** What is said of such a call. */
+export const tooLarge = "A directory with so many entries cannot be approved as a whole: " +
+  "what is in it has to be named, in several calls.";
+
+/** A held call as it was read, with the version that a change of it has to name. */
+type StoredHeldCall = NonNullable<Awaited<ReturnType<typeof readHeldCall>>>;
+
+/** The identity of a call: who, by which client and grant, which tool, with exactly these arguments. */
+export function heldCallId(
+  { person, clientId, grantId, tool }: Pick<HeldCall, "person" | "clientId" | "grantId" | "tool">,
+  input: unknown,
+): string {
+  return digestOf(JSON.stringify([person, clientId, grantId, tool, withSortedKeys(input)]));
+}
+
+export function heldCallKey(id: string): StorageKey {
+  return [heldFamily, id];
+}
+
+export async function readHeldCall(storage: Storage, id: string) {
+  const entry = await storage.get(heldCallKey(id));
+  return entry === null ? null : { call: heldShape.parse(entry.value), version: entry.version };
+}
+
+const listings = new WeakMap<Storage, () => Promise<readonly HeldCall[]>>();
+
+/** All that wait or were decided lately, the oldest first. Who asks at the same time gets one list: all of them may be 35 MB. */
+export async function listHeldCalls(storage: Storage): Promise<readonly HeldCall[]> {
+  return await inTurns(listings.getOrInsertComputed(storage, () => joinNext(() => readHeldCalls(storage)))());
+}
+
+async function readHeldCalls(storage: Storage): Promise<readonly HeldCall[]> {
+  const calls: HeldCall[] = [];
+  for (let page, after = {}; page === undefined || page.length === listedAtOnce && calls.length < maxListed;) {
+    await nextTurn();
+    page = await storage.list([heldFamily], { limit: listedAtOnce, ...after });
+    for (const { key, value } of page) {
+      calls.push(heldShape.parse(value));
+      after = { after: key };
+    }
+  }
+  return calls.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+}
+
+/** Stores a call unless it was changed since it was read (`version`; `null` for one that is not there yet). */
+export async function putHeldCall(storage: Storage, call: HeldCall, version: string | null): Promise<boolean> {
+  const key = heldCallKey(call.id);
+  return await storage.commit({ checks: [{ key, version }], puts: [{ key, value: call, expiresAt: call.expiresAt }] });
+}
+
+/** Takes an approved call out, so that it runs once however many ask. */
+async function takeHeldCall(storage: Storage, { call, version }: StoredHeldCall): Promise<boolean> {
+  const key = heldCallKey(call.id);
+  return await storage.commit({ checks: [{ key, version }], deletes: [key] });
+}
+
+/** Calls of one person, the decided included, and those of one client that wait: none keeps all others from asking. */
+const maxOfPerson = 50;
+const maxOfClient = 25;
+
+/** For the first calls of clients, where others have taken all places. */
+const placesForFirst = 100;
+
+/** Calls that want a place, and what stores those that have one; by storage. */
+const newcomers = new WeakMap<Storage, ReturnType<typeof createNewcomers>>();
+
+function createNewcomers(storage: Storage) {
+  let wanted: HeldCall[] = [];
+  const storeAll = joinNext(async () => {
+    const those = wanted;
+    wanted = [];
+    const held = [...await readHeldCalls(storage)];
+    const stored = new Map<HeldCall, Promise<boolean>>();
+    for (const call of those) {
+      if (!hasPlace(call, held)) continue;
+      held.push(call);
+      stored.set(call, putHeldCall(storage, call, null));
+    }
+    await Promise.allSettled(stored.values());
+    return stored;
+  });
+  return (call: HeldCall) => {
+    wanted.push(call);
+    return storeAll();
+  };
+}
+
+/** Stores a new call, `false` where it is there already; `null` where it has no place. Those that come at once are counted one by one. */
+async function storeNewCall(storage: Storage, call: HeldCall): Promise<boolean | null> {
+  const stored = await newcomers.getOrInsertComputed(storage, () => createNewcomers(storage))(call);
+  return await stored.get(call) ?? null;
+}
+
+/** Whether a further call may wait. */
+function hasPlace({ person, clientId }: Pick<JudgedCall, "person" | "clientId">, held: readonly HeldCall[]) {
+  const own = held.filter((call) => call.person === person);
+  if (!own.some((call) => call.clientId === clientId)) return held.length < maxHeldCalls + placesForFirst;
+  const waiting = own.filter((call) => call.clientId === clientId && call.state === "waiting").length;
+  return held.length < maxHeldCalls && own.length < maxOfPerson && waiting < maxOfClient;
+}
+
+/** The audit's line of a held call. */
+export function auditHeldCall(log: Log, { id, tool, person, clientId }: HeldCall, fields: LogFields): void {
+  log.write("audit", "held_call", { held: id, tool, user: person, client: clientId, ...fields });
+}
+
+/** People decide for themselves, unless the rule wants an administrator; administrators for everyone. */
+export function mayDecide(
+  { person, approver }: HeldCall,
+  { userId, isAdministrator }: Pick<Doer, "userId" | "isAdministrator">,
+): boolean {
+  return isAdministrator || (approver === "person" && person === userId);
+}
+
+/** The narrowest of the places of the rules that asked. */
+export function passPlaceOf(asking: readonly Rule[]): string | undefined {
+  return asking.flatMap((rule) => rule.place ?? []).sort((a, b) => b.length - a.length)[0];
 }

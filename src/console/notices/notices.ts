@@ -11,8 +11,7 @@ import type { Check } from "../../lib/result.ts";
 import { createHmac, digestOf, randomId } from "../../lib/secrets.ts";
 import { type Clock, createPause, durationWords, type Timers } from "../../lib/time.ts";
 import type { Foundation, Storage, StorageKey } from "../../storage/mod.ts";
-import { type HeldCall, heldMs, readHeldCall } from "../approvals/decisions.ts";
-import { pageOf } from "../approvals/gate.ts";
+import { type HeldCall, heldMs, pageOf, readHeldCall } from "../approvals/gate.ts";
 import { fetchFaultWords } from "../../lib/system_fault.ts";
 
 interface NoticeParts extends Foundation {

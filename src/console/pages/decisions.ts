@@ -1,5 +1,6 @@
 /** Approvals: calls that wait for a person, each with what it would do. */
-import { type Decisions, type Extent, type HeldCall, heldMs, notComparable, tooLarge } from "../approvals/decisions.ts";
+import type { Decisions, Extent } from "../approvals/decisions.ts";
+import { type HeldCall, heldMs, notComparable, tooLarge } from "../approvals/gate.ts";
 import { type Html, html, noDefaultButton } from "../../lib/page.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { OverviewPart } from "./overview.ts";

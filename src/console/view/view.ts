@@ -5,8 +5,7 @@
  */
 import { type ResourceFamily, viewMediaType, viewUri } from "../../mcp/mod.ts";
 import { html, inlineSource, scriptElement, styleElement } from "../../lib/page.ts";
-import { listHeldCalls } from "../approvals/decisions.ts";
-import { type GateOptions, pageOf } from "../approvals/gate.ts";
+import { type GateOptions, listHeldCalls, pageOf } from "../approvals/gate.ts";
 
 /** Where the view learns what became of the calls that wait: those of the same person, client and grant. */
 const callsUri = "portcullis://calls";
