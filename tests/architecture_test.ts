@@ -145,7 +145,6 @@ const ownTime = new Set([
   "src/lib/time.ts",
   "src/lib/request_text.ts", // bodies that arrive
   "src/lib/turns.ts", // what the thread did, which no simulation can tell
-  "src/http/rate_limit.ts",
   "src/lib/log.ts", // lines on their way out
   "src/mcp/serve_stdio.ts",
   "src/lib/document_fetcher.ts", // documents on their way in

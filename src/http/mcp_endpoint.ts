@@ -11,7 +11,7 @@ import {
   withRequestText,
 } from "../lib/request_text.ts";
 import type { BodyBounds, BodyOptions, BodyRefusal } from "../lib/request_text.ts";
-import { type BodyIntake, createBodyIntake, intakeBytesFor, intakeRetrySeconds, requestBytes } from "./rate_limit.ts";
+import { type BodyIntake, createBodyIntake, intakeBytesFor, intakeRetrySeconds, requestBytes } from "./guard.ts";
 import { type AuthOutcome, callerKey, type Principal, shareKey } from "../lib/principal.ts";
 import {
   clientIdentity,

@@ -6,12 +6,11 @@
  * Only this part knows the router (Hono); it imports nothing of `oauth`.
  */
 export { createChallenges, createGuard, createResourceMetadataEndpoint, createSpellings } from "./guard.ts";
+export { createBodyIntake, intakeBytesFor, limitAttempts, limitBodies } from "./guard.ts";
+export { createRateLimiter, createSharedRateLimiter, type RateLimiter } from "./guard.ts";
 export { createHealthEndpoints, createStorageProbe } from "./health.ts";
 export { createHomeEndpoint, createIconEndpoint, iconPath, serverIcons } from "./home.ts";
 export { createMcpEndpoint, defaultMaxPublicBodyBytes, type EventStreamOptions } from "./mcp_endpoint.ts";
-export { createBodyIntake, intakeBytesFor, limitAttempts, limitBodies } from "./rate_limit.ts";
-export { createRateLimiter, createSharedRateLimiter } from "./rate_limit.ts";
-export type { RateLimiter } from "./rate_limit.ts";
 export { ConnectionPeer, createMetricsEndpoint, createRouter, knownNames } from "./router.ts";
 export type { CertificateState, ServedCertificate } from "./public_certificate.ts";
 /** Gets and renews the certificate of `PUBLIC_DOMAIN`: loaded where it is set. */

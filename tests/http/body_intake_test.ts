@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { createBodyIntake, limitBodies } from "../../src/http/rate_limit.ts";
+import { createBodyIntake, limitBodies } from "../../src/http/guard.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { shareKey } from "../../src/lib/principal.ts";

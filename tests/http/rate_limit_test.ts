@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createRateLimiter } from "../../src/http/rate_limit.ts";
+import { createRateLimiter } from "../../src/http/guard.ts";
 
 function limiterAt(count: number, maxKeys = 1_000) {
   const time = { now: 1_000_000 };

@@ -1,7 +1,7 @@
 /** Many people at one address, as behind a proxy that is not trusted, and a stranger among them. */
 import assert from "node:assert/strict";
 import { createClient } from "../../src/oauth/manage_clients.ts";
-import { createRateLimiter, limitAttempts } from "../../src/http/rate_limit.ts";
+import { createRateLimiter, limitAttempts } from "../../src/http/guard.ts";
 import {
   authorizePath,
   connect,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createSharedRateLimiter } from "../../src/http/rate_limit.ts";
+import { createSharedRateLimiter } from "../../src/http/guard.ts";
 import { createAgreedClock } from "../../src/lib/time.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import type { Batch, Storage } from "../../src/storage/port.ts";
