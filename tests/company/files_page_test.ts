@@ -1,7 +1,6 @@
 /** The console's Files is no way around what someone's groups let them allow. */
 import assert from "node:assert/strict";
-import { authorOf, changeSection, createChanges } from "../../src/console/pages/changes.ts";
-import { createOwnFiles, filesSection } from "../../src/console/pages/files.ts";
+import { authorOf, changeSection, createChanges, createOwnFiles, filesSection } from "../../src/console/pages/files.ts";
 import type { ConsoleSources } from "../../src/console/pages/section.ts";
 import { users } from "../../src/oauth/records.ts";
 import { parseGroups } from "../../src/oauth/mod_settings.ts";

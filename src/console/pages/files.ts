@@ -1,21 +1,38 @@
-/** Files: browse, read, search and download the visitor's own workspace, with each file's history. */
+/**
+ * Files: browse, read, search and download the visitor's own workspace, with each file's history; and changes of files:
+ * what one did, as a difference while the trash keeps it, and undoing it.
+ */
 import * as z from "zod";
 import { lazyObject } from "../../lib/lazy_object.ts";
 import {
+  type Change,
+  decodeText,
   differenceOf,
   inStoredForm,
+  joinOwn,
+  type Kept,
   loadDownload,
+  type NumberedStep,
   parseDirectoryPath,
+  pathOf,
+  planUndo,
+  type PutStep,
   readName,
+  readToCompare,
   refusalWords,
+  revertPassages,
   showExactly,
   showName,
   showReadably,
   toSize,
+  toUndoFailure,
+  type Trash,
+  undoChange,
   withKept,
+  type Workspace,
   workspaceOf,
+  type WorkspaceRefusal,
 } from "../../files/mod.ts";
-import type { Change, Workspace, WorkspaceRefusal } from "../../files/mod.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { type Html, html, seeOther } from "../../lib/page.ts";
 import { nextTurn } from "../../lib/turns.ts";
@@ -23,10 +40,11 @@ import type { ToolOutcome } from "../../mcp/mod.ts";
 import type { Visitor } from "../../oauth/mod.ts";
 import { quietly } from "../approvals/gate.ts";
 import { ruleWords } from "../approvals/rule.ts";
-import { authorOf, bytesIn, type Changes, missingScope, personOf, textOf, undoParts } from "./changes.ts";
 import { actButton } from "./frame.ts";
 import { ago, dataTable, differenceBlock, personColumn } from "./section.ts";
 import type { ActVisit, ConsoleSources, Section, Visit } from "./section.ts";
+import type { Principal } from "../../lib/principal.ts";
+import { counted } from "../../lib/counted.ts";
 
 const name = "files";
 const entriesOfPage = 200;
@@ -68,7 +86,7 @@ export function filesSection(
   /** The pages about the path that the address names. */
   const pagesOf = (visit: Visit) => {
     const { visitor, query } = visit;
-    const path = pathOf(query);
+    const path = pathIn(query);
     const here = path || "Workspace";
     const link = (words: string, more: Readonly<Record<string, string>> = {}, kind = ""): Html =>
       html`<a href="${visit.href(name, { path, ...more })}" class="${kind}">${words}</a>`;
@@ -199,7 +217,7 @@ export function filesSection(
       const pages = pagesOf(visit);
       const words = query.get("find")?.slice(0, maxWordsCharacters).trim() ?? "";
       const version = query.get("version");
-      const opened = await files.open(visitor, pathOf(query), words === "" ? undefined : "file_search");
+      const opened = await files.open(visitor, pathIn(query), words === "" ? undefined : "file_search");
       const page = !opened.ok
         ? refusal(opened.error)
         : words !== ""
@@ -212,23 +230,23 @@ export function filesSection(
       return pages.frame(page, words);
     },
     async download(visit, isStill) {
-      const path = pathOf(visit.query);
+      const path = pathIn(visit.query);
       const sent = await files.download(visit.visitor, path, isStill);
       return sent.ok ? sent.value : seeOther(visit.href(name, { path })); // which says why
     },
     acts: {
       undo: { run: changes.undo, view: historyOf },
-      restore: { run: ({ by, form }) => files.restore(by, pathOf(form), form.get("version") ?? ""), view: historyOf },
+      restore: { run: ({ by, form }) => files.restore(by, pathIn(form), form.get("version") ?? ""), view: historyOf },
     },
   };
 }
 
 function historyOf({ form }: ActVisit) {
-  return { path: pathOf(form), view: "history" };
+  return { path: pathIn(form), view: "history" };
 }
 
 /** The path as names are shown, however it was written. */
-function pathOf(query: URLSearchParams): string {
+function pathIn(query: URLSearchParams): string {
   const written = (query.get("path") ?? "").slice(0, maxPathCharacters);
   return showName(readName(written) ?? written).replace(/\/+$/, "");
 }
@@ -426,4 +444,222 @@ function maySee({ isAdministrator, userId }: Visitor, person: string | null | un
 function sentence(refusal: WorkspaceRefusal): string {
   const words = refusalWords(refusal);
   return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}.`;
+}
+
+// Changes of files: the page of one, and undoing it.
+
+const maxShownSteps = 20;
+/** Of each text that a difference is made of. */
+const maxTextBytes = 1_048_576;
+/** Of files, read to judge which changes of a page can be undone; and what a step counts for beside its file. */
+const maxJudgedBytes = 8_388_608;
+const bytesOfStep = 65_536;
+/** Who the trash says undid a change from the console. */
+const consoleClientId = "portcullis-console";
+
+/** Why groups or a rule keep the visitor from using a tool on a path, or `null`. */
+type RuledOut = (visitor: Visitor, tool: string, path: string) => Promise<string | null>;
+
+/** The changes of everyone's files. */
+export type Changes = ReturnType<typeof createChanges>;
+
+export function createChanges({ workspace: source, documents, log, isUser }: ConsoleSources, ruledOut: RuledOut) {
+  /** `null` when there is no such change of this person, or it is no longer kept. */
+  const find = async (id: string, person: string) => {
+    // each name that is asked for would be opened, and get a directory
+    if (!await isUser(person)) return null;
+    const workspace = workspaceOf(source, personOf(person));
+    const { trash } = workspace;
+    const change = await trash?.find(id) ?? null;
+    if (trash === null || change?.by?.subject !== person) return null;
+    return { workspace: { ...workspace, trash }, change, access: { documents, caller: person } };
+  };
+  return {
+    find,
+    /** Undoes the change that a form names; what became of it, in words. */
+    async undo({ by, form }: ActVisit): Promise<Result<string, string>> {
+      const missing = missingScope(by, "files:write");
+      if (missing !== null) return failure(missing);
+      const found = await find(form.get("id") ?? "", whoseOf(by, form));
+      if (found === null) return failure("This change is no longer kept.");
+      const { change, workspace: { trash } } = found;
+      const why = await whyNotUndone(by, change, ruledOut);
+      if (why !== null) return failure(why);
+      let made: string | null = null;
+      const workspace = found.workspace.begin(authorOf(by.userId), (own) => {
+        made = own;
+      });
+      if (workspace.trash === null) return failure("This server does not keep changes.");
+      const undone = await undoChange({ ...workspace, trash: workspace.trash }, change);
+      if (!undone.ok) return failure(undoWords(change, undone.error));
+      await trash.noteUndone(change.id, made ?? "");
+      const what = undone.value.map(showName).join(", ");
+      const whose = change.by?.subject === by.userId ? "" : ` of ${change.by?.subject}`; // each may have a workspace
+      const { userId: user, address } = by;
+      log.write("audit", "change_undone", { user, address, outcome: "ok", what: what + whose });
+      return success(`Undid ${change.by?.tool} of ${what}.`);
+    },
+  };
+}
+
+/** Why the visitor may not write what undoing the change would write, or `null`. */
+async function whyNotUndone(visitor: Visitor, { steps }: Change, ruledOut: RuledOut): Promise<string | null> {
+  for (const path of new Set(steps.flatMap(({ step }) => step.op === "move" ? [step.path, step.from] : step.path))) {
+    const why = await ruledOut(visitor, "file_write", path);
+    if (why !== null) return why;
+  }
+  return null;
+}
+
+/** The page of one change, reached from Activity. */
+export function changeSection({ find, undo }: Changes, ruledOut: RuledOut): Section {
+  return {
+    name: "change",
+    title: "Change",
+    place: "activity",
+    unlisted: true,
+    async show(visit) {
+      const { visitor, query, now, href } = visit;
+      const [id, person] = [query.get("id") ?? "", whoseOf(visitor, query)];
+      const back = html`<p><a href="${href("activity")}">Back to Activity</a></p>`;
+      const missing = missingScope(visitor, "files:read");
+      const found = missing === null ? await find(id, person) : null;
+      if (found === null) {
+        return html`<p>${missing ?? "This change is not kept any more, or does not exist."}</p>${back}`;
+      }
+      const { change, workspace } = found;
+      const steps = joinOwn(change.steps);
+      const blocks: string[] = [];
+      for (const numbered of steps.slice(0, maxShownSteps)) {
+        const { op, path } = numbered.step;
+        const hidden = op === "put" ? await ruledOut(visitor, "file_read", path) : null;
+        const text = hidden === null && await stepText(found, numbered);
+        blocks.push(text || `changed ${showName(path)}: ${hidden}`);
+      }
+      const rest = steps.length - blocks.length;
+      if (rest > 0) blocks.push(`... and ${rest} more ${rest === 1 ? "step" : "steps"}`);
+      const undoing = actButton(visit, "change", "undo", "Undo this change", { values: { id, person } });
+      return html`
+        <p><strong>${change.by?.tool}</strong>${visitor.seesOthers && `, for ${person}`}, ${ago(change.at, now)}</p>
+        ${differenceBlock(blocks.join("\n"), "What it changed")}
+        <div>${await undoParts(visit, ruledOut, Infinity)(workspace, change, undoing)}</div>
+        ${back}
+      `;
+    },
+    acts: {
+      undo: {
+        run: undo,
+        view: ({ form, by }) => ({ id: form.get("id") ?? "", person: whoseOf(by, form) }),
+      },
+    },
+  };
+}
+
+/**
+ * What stands for undoing a change, for each of a page: `button` where that would work now, else why not. Once the next
+ * one takes more than `left` to judge, a link to its own page.
+ */
+export function undoParts(visit: Visit, ruledOut: RuledOut, left = maxJudgedBytes) {
+  return async (workspace: Workspace & { readonly trash: Trash }, change: Change, button: Html): Promise<Html> => {
+    const { id, by, steps, undoneBy } = change;
+    if (undoneBy !== null) return html`<span class="badge">undone</span>`;
+    const looked = steps.slice(0, maxJudgedBytes / bytesOfStep);
+    const infos = await Promise.all(looked.map(({ step }) => workspace.stat(pathOf(step.path))));
+    const cost = infos.reduce((sum, info) => sum + (info.ok ? info.value.sizeBytes : 0), steps.length * bytesOfStep);
+    if (cost > left) return html`<a href="${visit.href("change", { id, person: by?.subject ?? "" })}">Undo…</a>`;
+    left -= cost;
+    const forbidden = await whyNotUndone(visit.visitor, change, ruledOut);
+    const planned = forbidden === null ? await planUndo(workspace, change) : null;
+    const why = planned?.ok === false ? undoWords(change, planned.error) : forbidden;
+    return why === null ? button : html`<span class="quiet">${why}</span>`;
+  };
+}
+
+function undoWords(change: Change, error: Parameters<typeof toUndoFailure>[1]): string {
+  const outcome = toUndoFailure(change, error, null);
+  const why = outcome.ok ? "" : outcome.message.replaceAll(/^Failed to undo \w+: |; nothing was changed$/g, "");
+  return `This change cannot be undone: ${why}.`;
+}
+
+/** Whose change is meant: everyone but administrators sees and undoes their own. */
+function whoseOf({ isAdministrator, userId }: Visitor, named: URLSearchParams): string {
+  return isAdministrator ? named.get("person") ?? userId : userId;
+}
+
+/** Whether groups keep the visitor from what they keep their applications from; in words, or `null`. */
+function missingScope({ mayGrant }: Visitor, scope: string): string | null {
+  return mayGrant?.has(scope) === false ? `Your groups do not give you ${scope}.` : null;
+}
+
+/** Who the trash says made a change from the console. */
+export function authorOf(subject: string) {
+  return { subject, clientId: consoleClientId, grantId: consoleClientId, tool: "console" };
+}
+type Found = NonNullable<Awaited<ReturnType<Changes["find"]>>>;
+
+/** Whose workspace is meant; nothing is called in this name. */
+function personOf(subject: string): Principal {
+  return { ...authorOf(subject), tokenId: consoleClientId, keyId: null, scopes: new Set(), expiresAt: 0 };
+}
+
+async function stepText(found: Found, numbered: NumberedStep): Promise<string> {
+  const { step } = numbered;
+  const name = showName(step.path);
+  if (step.op === "make") return `made the directory ${name}`;
+  if (step.op === "remove") return `deleted ${name}${step.kept === null ? "" : ` (${keptWords(step.kept)})`}`;
+  if (step.op === "move") return `moved ${showName(step.from)} to ${name}`;
+  const verb = step.created ? "created" : step.passages === undefined ? "replaced" : "changed";
+  if (step.kind !== "file") return `put ${name}`;
+  const sides = await sidesOf(found, { ...numbered, step });
+  if (sides !== null) {
+    return `${verb} ${name}:\n${showExactly(await differenceOf(sides.before, sides.after))}`;
+  }
+  const { passages = [] } = step;
+  if (passages.length === 0) return `${verb} ${name} (what it wrote is no longer there, or is no text)`;
+  // The file was changed since: where the places were is no longer known.
+  const places = await Promise.all(passages.map(async ({ before, after }, index) => {
+    const lines = await differenceOf(before, after);
+    return lines.replaceAll(/^@@ .* @@$/gm, `@@ place ${index + 1} of ${passages.length} @@`);
+  }));
+  return `${verb} ${name}:\n${showExactly(places.join("\n"))}`;
+}
+
+function keptWords({ entries, sizeBytes }: Kept): string {
+  return `${counted(entries, "entry", "entries")}, ${counted(sizeBytes, "byte")}`;
+}
+
+/** The whole file before a step and after it; `null` where it is not known any more, or is no text. */
+async function sidesOf(
+  { workspace, change: { id }, access }: Found,
+  { number, step }: NumberedStep & { readonly step: PutStep },
+): Promise<{ readonly before: string; readonly after: string } | null> {
+  const { trash } = workspace;
+  const path = pathOf(step.path);
+  const isLeft = await trash.isAsLeft(path, step.left);
+  const bytes = isLeft.ok && isLeft.value ? await bytesIn(workspace, path, access) : null;
+  const after = bytes === null ? null : await textOf(bytes);
+  const { passages = [], created, kept, sizeBefore } = step;
+  const item = { change: id, number };
+  const old = sizeBefore !== undefined
+    ? bytes?.subarray(0, sizeBefore)
+    : kept && await bytesIn(withKept(workspace, trash, item, kept.sizeBytes), path, access);
+  const before = created ? "" : old ? await textOf(old) : null;
+  if (after !== null) {
+    const reverted = before ?? (passages.length === 0 ? null : revertPassages(after, passages));
+    return reverted === null ? null : { before: reverted, after };
+  }
+  if (before === null || passages.length === 0) return null;
+  const turned = passages.map((each) => ({ before: each.after, after: each.before }));
+  const edited = revertPassages(before, turned);
+  return edited === null ? null : { before, after: edited };
+}
+
+/** A file's bytes, of a document those of its text. */
+async function bytesIn(...file: Parameters<typeof readToCompare>): Promise<Uint8Array | null> {
+  const read = await readToCompare(...file);
+  return read.ok ? read.value.bytes : null;
+}
+
+async function textOf(bytes: Uint8Array): Promise<string | null> {
+  return bytes.byteLength > maxTextBytes ? null : (await decodeText(bytes))?.text ?? null;
 }

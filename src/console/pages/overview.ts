@@ -4,7 +4,7 @@ import { counted } from "../../lib/counted.ts";
 import { basePathOf, type Html, html } from "../../lib/page.ts";
 import type { Check } from "../../lib/result.ts";
 import { inTurns } from "../../lib/turns.ts";
-import { type Changes, undoParts } from "./changes.ts";
+import { type Changes, undoParts } from "./files.ts";
 import { type DayOfCalls, lastDay } from "./day_of_calls.ts";
 import { actButton } from "./frame.ts";
 import { ago, dataTable, personColumn, timeOfDay, withCode } from "./section.ts";
