@@ -1,5 +1,5 @@
 /**
- * What answers differ in: the protocol's revision, and which one a message belongs to, and the habits of the client.
+ * What answers differ in: the revision of the protocol that a message belongs to, and the habits of its client.
  * Everything else in `mcp/` is the same for all of them.
  */
 import { isObject } from "../lib/json.ts";

@@ -193,26 +193,6 @@ function wordsOf(block: ContentBlock): string {
 
 // The arguments, checked against the tool's schema: all problems are reported together.
 
-/** What a JSON type is called in a sentence. */
-const typeWords: Readonly<Record<string, string>> = {
-  string: "a string",
-  number: "a number",
-  int: "an integer",
-  boolean: "true or false",
-  array: "a list",
-  object: "an object",
-  record: "an object",
-  null: "null",
-};
-
-/** The words for one bound of a size, by what is measured. */
-const unitWords: Readonly<Record<string, string>> = {
-  string: " characters",
-  array: " items",
-  set: " items",
-  file: " bytes",
-};
-
 /**
  * The arguments as the tool's `run` takes them, or a sentence for the model that names every fault. Other names and
  * forms that are certain are understood; `notes` gets what the answer has to say of that.
@@ -250,6 +230,18 @@ function isPlain(given: Readonly<Record<string, unknown>>, parameters: ReadonlyS
 
 const ownNames: ReadonlyMap<string, string> = new Map();
 
+/** What a JSON type is called in a sentence. */
+const typeWords: Readonly<Record<string, string>> = {
+  string: "a string",
+  number: "a number",
+  int: "an integer",
+  boolean: "true or false",
+  array: "a list",
+  object: "an object",
+  record: "an object",
+  null: "null",
+};
+
 /** Messages for issues without one in the tool's schema. They name the argument, never its value. */
 function describeIssue(issue: z.core.$ZodRawIssue, names = ownNames): string {
   const name = shownName(issue.path ?? [], names);
@@ -280,6 +272,14 @@ function describeIssue(issue: z.core.$ZodRawIssue, names = ownNames): string {
       return `${subject} is not valid`;
   }
 }
+
+/** The words for one bound of a size, by what is measured. */
+const unitWords: Readonly<Record<string, string>> = {
+  string: " characters",
+  array: " items",
+  set: " items",
+  file: " bytes",
+};
 
 function sizeWords(bound: string, size: number | bigint, origin: string): string {
   const unit = unitWords[origin];
