@@ -6,8 +6,8 @@ import { closeAll, type Problem, UnusableError } from "../lib/result.ts";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { type Clock, pause, systemTimers } from "../lib/time.ts";
 import { encodeKeyToRead, entryOf, listRange, prepareBatch, requireOwnFormat, storedFormat } from "./port.ts";
-import { createKeyedWatches, isCounted, isWatchable, type KeyedWatches } from "./watches.ts";
 import type { Batch, EntryRow, Storage, StorageKey, StoredEntry } from "./port.ts";
+import { createKeyedWatches, isWatchable, type KeyedWatches } from "./watches.ts";
 
 /** How long an operation waits for a database file that another process writes. */
 const defaultBusyTimeoutMs = 5_000;
@@ -198,6 +198,11 @@ function readRow(row: unknown): StoredEntry | null {
 // the oldest rows go as new ones come, and a watcher that missed some is notified that anything may have changed.
 
 const keptRows = 10_000;
+/**
+ * What does not move `changeCount`: the families of the stored audit, and of clients that connect. A server under load
+ * writes them often, and what is trusted until it moves never depends on them.
+ */
+const uncountedFamilies: ReadonlySet<string> = new Set(["audit", "audit_calls", "audit_chain", "connection_steps"]);
 const readAtOnce = 1_000;
 /** In place of a key: something changed that cannot be watched. No entry has it. */
 const unnamed = "";
@@ -220,7 +225,7 @@ function createChangeLog(database: DatabaseSync) {
     add(entries: readonly { readonly key: StorageKey; readonly keyText: string }[]): number {
       const watchable = entries.filter(({ key }) => isWatchable(key));
       for (const { keyText } of watchable) insert.run(keyText);
-      const isUnnamed = watchable.length === 0 && entries.some(({ key }) => isCounted(key));
+      const isUnnamed = watchable.length === 0 && entries.some(({ key }) => !uncountedFamilies.has(key[0]));
       if (isUnnamed) insert.run(unnamed);
       if (isUnnamed || watchable.length > 0) trim.run();
       return last();

@@ -24,17 +24,6 @@ const watchedFamilies: ReadonlySet<string> = new Set([
   "mcp_task_inbox",
 ]);
 
-/**
- * The families of the stored audit, and of clients that connect. A server under load writes them often, and what is
- * trusted until `changeCount` moves never depends on them.
- */
-const uncountedFamilies: ReadonlySet<string> = new Set(["audit", "audit_calls", "audit_chain", "connection_steps"]);
-
-/** Whether a commit that writes the entry moves `changeCount`. */
-export function isCounted(key: readonly string[]): boolean {
-  return !uncountedFamilies.has(key[0] ?? "");
-}
-
 /** Whether changes of the entry are announced. */
 export function isWatchable(key: readonly string[]): boolean {
   return watchedFamilies.has(key[0] ?? "");
