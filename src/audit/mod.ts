@@ -20,17 +20,7 @@ export {
   verifyAudit,
   whyNoLine,
 } from "./chain.ts";
-export {
-  type AuditFilter,
-  callEvent,
-  createAuditRecorder,
-  type FoundLine,
-  type FoundPage,
-  limitStrangers,
-  lineOfLog,
-  lineOfRequest,
-  searchAudit,
-  touchedBy,
-} from "./recorder.ts";
+export { callEvent, createAuditRecorder, limitStrangers, lineOfLog, lineOfRequest, touchedBy } from "./recorder.ts";
+export { type AuditFilter, type FoundLine, type FoundPage, searchAudit } from "./recorder.ts";
 export { createMetrics, type LimitName, type Metrics } from "./metrics.ts";
 export { startTelemetry, type Telemetry } from "./telemetry.ts";

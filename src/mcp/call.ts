@@ -4,7 +4,6 @@ import type { Profile, ResultType, Revision, Session } from "./revision.ts";
 import type { FrameReader, MessageStream } from "./streams.ts";
 import {
   errorText,
-  type LoggingLevel,
   logLevels,
   mcpErrorCode,
   metaOf,
@@ -12,9 +11,8 @@ import {
   refusalCode,
   resultText,
   rpcErrorCode,
-  type RpcId,
-  type RpcRequest,
 } from "./jsonrpc.ts";
+import type { LoggingLevel, RpcId, RpcRequest } from "./jsonrpc.ts";
 import { parseAnswer, tasksExtension } from "./question.ts";
 import type { Answer, Answers, AskFailure, ClientAbility, Question, Questions } from "./question.ts";
 import type { AuditEntry, Runtime } from "./runtime.ts";

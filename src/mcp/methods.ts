@@ -7,19 +7,16 @@ import {
   answerError,
   answerInvalid,
   answerResult,
-  type Call,
   encodeBlock,
   logCrash,
   mark,
-  type McpAnswer,
   objectOf,
   paramsOf,
-  type PublicCall,
-  type PublicExchange,
   refuseScopes,
   requireTasks,
   runInContext,
 } from "./call.ts";
+import type { Call, McpAnswer, PublicCall, PublicExchange } from "./call.ts";
 import type { Runtime } from "./runtime.ts";
 import { isLoggingLevel, logLevels, rpcErrorCode } from "./jsonrpc.ts";
 import { listen } from "./notice_streams.ts";

@@ -7,16 +7,15 @@ import {
   answerError,
   answerInvalid,
   answerResult,
-  type Call,
   CallInterrupted,
   encodeBlock,
   logCrash,
   mark,
-  type McpAnswer,
   objectOf,
   refuseScopes,
   runInContext,
 } from "./call.ts";
+import type { Call, McpAnswer } from "./call.ts";
 import { type ContentBlock, type Meaning, saysNothing, type Tool, type ToolOutcome } from "./tool.ts";
 import { mcpErrorCode, rpcErrorCode } from "./jsonrpc.ts";
 import { isObject, parseJson } from "../lib/json.ts";

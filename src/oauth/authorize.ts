@@ -3,10 +3,8 @@ import { type Html, html, noDefaultButton, pageResponse, redirectResponse } from
 import {
   authorizationCodeLifetimeSeconds,
   authorizationCodes,
-  type AuthorizationRequest,
   authorizationRequestLifetimeSeconds,
   authorizationRequests,
-  type Client,
   clients,
   clientStillThere,
   conflict,
@@ -15,6 +13,7 @@ import {
   unusedClientId,
   waitingListOf,
 } from "./records.ts";
+import type { AuthorizationRequest, Client } from "./records.ts";
 import {
   classifyRedirectUri,
   locationOf,
@@ -28,21 +27,18 @@ import { addressKey, isClientDocumentUrl } from "../lib/network.ts";
 import type { ClientDirectory, ClientDocumentProblem } from "./client_directory.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import {
-  type DeadEnd,
   deadEnd,
   deadEndPage,
   errorPage,
   factList,
   findPending,
-  type InteractionOptions,
   mono,
   pathsOf,
-  type Pending,
   postForm,
   showSignIn,
-  type Waiting,
   wrongMethodPage,
 } from "./interaction.ts";
+import type { DeadEnd, InteractionOptions, Pending, Waiting } from "./interaction.ts";
 import type { DocumentProblem } from "../lib/document_fetcher.ts";
 import { equalInConstantTime, hashSecret, randomId, randomSecret } from "../lib/secrets.ts";
 import type { Lifetimes, ServicenowStatus } from "./context.ts";

@@ -5,18 +5,14 @@
 import * as z from "zod";
 import { lazyObject } from "../../lib/lazy_object.ts";
 import {
-  type Change,
   decodeText,
   differenceOf,
   inStoredForm,
   joinOwn,
-  type Kept,
   loadDownload,
-  type NumberedStep,
   parseDirectoryPath,
   pathOf,
   planUndo,
-  type PutStep,
   readName,
   readToCompare,
   refusalWords,
@@ -26,13 +22,11 @@ import {
   showReadably,
   toSize,
   toUndoFailure,
-  type Trash,
   undoChange,
   withKept,
-  type Workspace,
   workspaceOf,
-  type WorkspaceRefusal,
 } from "../../files/mod.ts";
+import type { Change, Kept, NumberedStep, PutStep, Trash, Workspace, WorkspaceRefusal } from "../../files/mod.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { type Html, html, seeOther } from "../../lib/page.ts";
 import { nextTurn } from "../../lib/turns.ts";
