@@ -6,7 +6,7 @@ import { nextTurn } from "../lib/turns.ts";
 import type { Principal } from "../lib/principal.ts";
 import { answerError, answerInvalid, mark, paramsOf, requireTasks } from "./call.ts";
 import type { Call, Exchange, McpAnswer } from "./call.ts";
-import { listNames, type Runtime } from "./runtime.ts";
+import type { Runtime } from "./runtime.ts";
 import { isObject } from "../lib/json.ts";
 import { errorText, notificationText, refusalCode, resultText, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
 import { canonicalUri, mayWatch } from "./resource.ts";
@@ -15,6 +15,8 @@ import type { TaskView } from "./tasks.ts";
 
 const streamRetrySeconds = 60;
 
+/** The lists that may change while the server runs. */
+const listNames = ["tools", "prompts", "resources"] as const;
 type ListName = typeof listNames[number];
 
 /** The lists of what this server has. */

@@ -84,7 +84,7 @@ export interface ResourceFamily {
 /** Where a family gives so many values, there may be more. */
 export const maxSuggestions = 1_000;
 
-export type ResourceRegistry = ReturnType<typeof createResourceRegistry>;
+type ResourceRegistry = ReturnType<typeof createResourceRegistry>;
 
 /** The families on offer; an address belongs to the first that owns it. They see one spelling of equivalent addresses. */
 export function createResourceRegistry(families: Iterable<ResourceFamily>) {
@@ -294,8 +294,6 @@ export interface Prompt {
     others: Readonly<Record<string, string>>,
   ) => readonly string[] | Promise<readonly string[]>;
 }
-
-export type PromptRegistry = ReturnType<typeof createPromptRegistry>;
 
 /** The prompts on offer. Throws where two have one name. */
 export function createPromptRegistry(prompts: Iterable<Prompt>) {

@@ -13,7 +13,6 @@ import { legacyRevisions, type Profile, type Revision, type ServerInfo, type Ses
 import { type ClientAbility, type ClientCapabilities, createPendingQuestions } from "./question.ts";
 import type { ToolRegistry } from "./registry.ts";
 import { createPromptRegistry, createResourceRegistry, createResourceWatch } from "./resource.ts";
-import type { PromptRegistry, ResourceRegistry } from "./resource.ts";
 import { createStreamTable } from "./streams.ts";
 import { createTasks, type TaskChange } from "./tasks.ts";
 import * as z from "zod";
@@ -70,8 +69,8 @@ export interface McpServerOptions {
   /** A few sentences for the model, by what the principal may do; `null` is a caller without a token. */
   readonly instructions: (principal: Principal | null) => string;
   readonly tools: ToolRegistry;
-  readonly prompts?: PromptRegistry;
-  readonly resources?: ResourceRegistry;
+  readonly prompts?: ReturnType<typeof createPromptRegistry>;
+  readonly resources?: ReturnType<typeof createResourceRegistry>;
   /** Extensions (SEP-2133) beside those of the protocol layer itself, by identifier. */
   readonly extensions?: readonly string[];
   readonly secretBox: SecretBox;
@@ -135,10 +134,7 @@ export function createRuntime(options: McpServerOptions) {
 
 // Notices for this process's open streams: changed lists and tasks, and lists that grow with a token's scopes.
 
-/** The lists that may change while the server runs. */
-export const listNames = ["tools", "prompts", "resources"] as const;
-
-type OfferChange = TaskChange | { readonly kind: typeof listNames[number] };
+type OfferChange = TaskChange | { readonly kind: "tools" | "prompts" | "resources" };
 
 function createChangeHub() {
   const listeners = new Set<(change: OfferChange) => void>();
