@@ -7,7 +7,7 @@ import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { type Clock, pause, systemTimers } from "../lib/time.ts";
 import { encodeKeyToRead, entryOf, listRange, prepareBatch, requireOwnFormat, storedFormat } from "./port.ts";
 import type { Batch, EntryRow, Storage, StorageKey, StoredEntry } from "./port.ts";
-import { createKeyedWatches, isWatchable, type KeyedWatches } from "./watches.ts";
+import { createKeyedWatches, isWatchable } from "./watches.ts";
 
 /** How long an operation waits for a database file that another process writes. */
 const defaultBusyTimeoutMs = 5_000;
@@ -231,7 +231,10 @@ function createChangeLog(database: DatabaseSync) {
       return last();
     },
     /** Tells `watches` of what is added from here on, until the returned function is called. */
-    follow(intervalMs: number, { tell, tellAll }: Pick<KeyedWatches, "tell" | "tellAll">): () => void {
+    follow(
+      intervalMs: number,
+      { tell, tellAll }: Pick<ReturnType<typeof createKeyedWatches>, "tell" | "tellAll">,
+    ): () => void {
       /** `null` where the disk failed: who watches hears when it is back, and the next look begins where this one did. */
       const attempt = <T>(step: () => T): T | null => {
         try {

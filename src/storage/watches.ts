@@ -29,10 +29,10 @@ export function isWatchable(key: readonly string[]): boolean {
   return watchedFamilies.has(key[0] ?? "");
 }
 
-/** The watches of one opening. */
-export type KeyedWatches = ReturnType<typeof createKeyedWatches>;
-
-/** `start` begins to look for changes when the first watch begins; what it returns is called when the last one ends. */
+/**
+ * The watches of one opening. `start` begins to look for changes when the first watch begins; what it returns is called
+ * when the last one ends.
+ */
 export function createKeyedWatches(start: () => () => void) {
   const watched = new Map<string, Set<() => void>>();
   let stop: (() => void) | null = null;
