@@ -48,16 +48,24 @@ export function listeningOn<T>({ host, port, use = "", remedy }: ListenPlace, li
   }
 }
 
+/** Answers by what is coming; requests that are earlier wait for it. */
+function waitingFor(coming: Promise<Endpoint>): Endpoint {
+  let answer: Endpoint = async (request, peer) => await (await coming)(request, peer);
+  void coming.then((there) => answer = there);
+  return (request, peer) => answer(request, peer);
+}
+
 /**
  * The server's own listener; it takes the preferred port if it is free where the configuration leaves the port to the
  * system. Throws {@link UnusableError} where it cannot listen, or its TLS files are unusable.
  */
 export function listenForClients(
   http: Config["http"],
-  answer: Endpoint,
+  coming: Promise<Endpoint>,
   { log, preferredPort }: { readonly log: Log; readonly preferredPort: number | undefined },
 ): PersistentListener {
   const place = { host: http.host, port: http.port, remedy: "choose another with --port or --host" };
+  const answer = waitingFor(coming);
   const on = (port: number): HttpServer => listen({ ...http, port }, answer);
   try {
     return listenPersistently({
@@ -162,7 +170,7 @@ interface ServedListener extends Pick<PersistentListener, "shutdown"> {
  */
 export async function listenPublicly(
   http: Config["http"] & { readonly name: string },
-  answer: Endpoint,
+  coming: Promise<Endpoint>,
   options: Installation & Pick<Parts, "log" | "clock"> & Partial<Pick<Parts, "bounds">>,
 ) {
   const { host, port, httpPort, name, acmeDirectory: directory } = http;
@@ -174,7 +182,7 @@ export async function listenPublicly(
   const former = new Set<Promise<void>>();
   let retiring = Promise.resolve();
   const serve = (certificate: ServedCertificate): ServedListener => {
-    const { answer: counted, isQuietFor } = countAnswers(withStrictTransport(answer));
+    const { answer: counted, isQuietFor } = countAnswers(withStrictTransport(waitingFor(coming)));
     const tls = { ...certificate, files: [] };
     const open = (): HttpServer => listen({ ...http, tls, reusePort: sharesPorts }, counted);
     return { ...listenPersistently({ listen: open, log }), isQuietFor };

@@ -101,9 +101,7 @@ async function openServer(
 ): Promise<RunningServer> {
   const { log, clock, preferredPort } = options;
   const { http, server: { shutdownTimeoutSeconds } } = config;
-  const ready = Promise.withResolvers<App>();
-  const answer: App["fetch"] = (request, peer) =>
-    opened.app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer));
+  const { promise: answer, resolve: answerWith } = Promise.withResolvers<App["fetch"]>();
   const { publicDomain: name } = http;
   const publicly = name === undefined ? null : await listenPublicly({ ...http, name }, answer, options);
   const server = opened.server = publicly ?? listenForClients(http, answer, { log, preferredPort });
@@ -118,7 +116,7 @@ async function openServer(
     ...(metrics === undefined ? {} : { metrics }),
   });
   opened.app = app;
-  ready.resolve(app);
+  answerWith(app.fetch);
   if (metricsAddress !== undefined && metrics !== undefined) {
     const { allowedHosts = [] } = http;
     opened.metricsServer = listenForMetrics(metricsAddress, {

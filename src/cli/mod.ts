@@ -4,6 +4,7 @@
  */
 import { createOutput } from "../lib/log.ts";
 import { loadProgramModule } from "../lib/program.ts";
+import { withCommandLines } from "../lib/program_name.ts";
 import { pause } from "../lib/time.ts";
 import { describeVersion } from "../lib/version.ts";
 import { type CommandContext, type CommandStatus, type ExitStatus, helpText } from "./command.ts";
@@ -14,7 +15,7 @@ const serverFlushMs = 1_000;
 /** Runs the command that the arguments name; `serve` when they name none. */
 export async function run(args: readonly string[]): Promise<ExitStatus> {
   const stdout = createOutput(Deno.stdout);
-  const stderr = createOutput(Deno.stderr);
+  const stderr = createOutput(Deno.stderr, withCommandLines);
   const { status, isServer = false } = await answer(args, { print: stdout.write, say: stderr.write });
   const flushed = Promise.all([stdout.flush(), stderr.flush()]);
   if (isServer) {

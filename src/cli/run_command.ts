@@ -13,7 +13,7 @@ import {
   type ExitStatus,
   helpText,
 } from "./command.ts";
-import { programName, setGivenFlags, withCommandLines } from "../lib/program_name.ts";
+import { programName, setGivenFlags } from "../lib/program_name.ts";
 import { failure, problemText, type Result, success, UnusableError } from "../lib/result.ts";
 import { homeDirectory, pathBelow } from "../lib/system_path.ts";
 import { faultyPath, systemFaultWords } from "../lib/system_fault.ts";
@@ -68,9 +68,8 @@ const listeningCommands = ["serve", "connect", "doctor", "config"];
 /** Runs the command that the arguments name; `serve` when they name none. */
 export async function runCommand(
   args: readonly string[],
-  { print, say: write }: Pick<CommandContext, "print" | "say">,
+  { print, say }: Pick<CommandContext, "print" | "say">,
 ): Promise<CommandStatus> {
-  const say: CommandContext["say"] = (text) => write(typeof text === "string" ? withCommandLines(text) : text);
   const early = parseArguments(args, []); // with the flags of settings, enough to find the command's name
   const wantsHelp = early.help || early.words[0] === "help";
   const name = wantsHelp && early.words[0] === "help" ? early.words[1] : early.words[0];

@@ -257,8 +257,8 @@ type OutputState = "well" | "gone" | "failed";
 /** A sink in non-blocking mode does not say when it takes more. */
 const retryMs = 20;
 
-/** Wraps a sink that nothing else in this isolate writes to. */
-export function createOutput(sink: { write(bytes: Uint8Array): Promise<number> }) {
+/** Wraps a sink that nothing else in this isolate writes to; `written` is how it writes a text. */
+export function createOutput(sink: { write(bytes: Uint8Array): Promise<number> }, written = (text: string) => text) {
   let state: OutputState = "well";
   let last: Promise<boolean> = Promise.resolve(true);
 
@@ -285,7 +285,7 @@ export function createOutput(sink: { write(bytes: Uint8Array): Promise<number> }
   return {
     /** Resolves with whether all of the text was written; never rejects. */
     write(text: string | Uint8Array): Promise<boolean> {
-      const bytes = typeof text === "string" ? encoder.encode(text) : text;
+      const bytes = typeof text === "string" ? encoder.encode(written(text)) : text;
       return last = last.then(() => writeOrDrop(bytes));
     },
     /** Resolves when all text so far was written or dropped. */
