@@ -140,7 +140,7 @@ Deno.test("architecture: only http/ knows Hono, and the two OAuth roles never me
 
 /** What the simulated fleet runs; and what in it waits for the world outside, which the simulation does without. */
 const simulated =
-  /^src\/(?:(?:audit|mcp|oauth|http|lib|console\/(?:connections|live))\/|app\/(?:app|protocol_server|call_records)\.ts)/;
+  /^src\/(?:(?:audit|mcp|oauth|http|lib|console\/(?:connections|live))\/|app\/(?:app|protocol_server)\.ts)/;
 const ownTime = new Set([
   "src/lib/time.ts",
   "src/lib/request_text.ts", // bodies that arrive

@@ -5,7 +5,7 @@ import type { Endpoint, Route } from "../lib/endpoint.ts";
 import { loadOnce } from "../lib/program.ts";
 import type { ConsoleParts } from "./console_pages.ts";
 import { type Approval, openApproval } from "./approval.ts";
-import { openCallRecords, settle } from "./call_records.ts";
+import { createProtocolServer, maxMessageBytes, openCallRecords, settle } from "./protocol_server.ts";
 import { createAuthorizationServer, maxOAuthBodyBytes } from "../oauth/mod.ts";
 import type { AuthorizationRoute, AuthorizationServer, ProviderFetch, Registration, Verifier } from "../oauth/mod.ts";
 import type { AttemptRecorder, Live } from "../console/mod.ts";
@@ -19,7 +19,6 @@ import { placesOfFiles } from "./workspaces.ts";
 import { watchWallClock } from "../lib/wall_clock_watch.ts";
 import type { LimitName, Metrics } from "../audit/mod.ts";
 import { createProfiles, type McpServer } from "../mcp/mod.ts";
-import { createProtocolServer, maxMessageBytes, ownServerInfo } from "./protocol_server.ts";
 import { serverUrlSpellings } from "./server_url.ts";
 import { openServicenow, scopesOf, servicenowCallsPerMinute } from "./servicenow_wiring.ts";
 import { createToolbox, startSweeping, type Toolbox } from "./toolbox.ts";
@@ -126,10 +125,9 @@ export async function buildApp(config: Config, given: AppParts) {
     given.onConnected?.(name.slice(0, maxNameShown).replaceAll(/[\p{C}\p{Z}\s]+/gu, " ").trim() || "A client");
   };
   const tools = toolbox.tools.map((tool) => approval.gate(tool));
-  const serverInfo = { ...ownServerInfo, icons: http.serverIcons(serverUrl) };
   const mcp = createProtocolServer(config, {
     ...parts,
-    serverInfo,
+    icons: http.serverIcons(serverUrl),
     extensions: [clientCredentialsExtension],
     tools: [...tools, ...researchTools((name) => tools.find((tool) => tool.name === name))],
     extraTools: extraTools.map((tool) => approval.gate(tool)),

@@ -1,17 +1,15 @@
 /** Wires the rules about calls, the gate in front of the tools, and people's decisions. */
-import { decodeTriplets } from "../lib/network.ts";
 import type { NamedGrant, Principal } from "../lib/principal.ts";
 import { suggestible, unjudged } from "../lib/suggestible.ts";
 import type { ResourceFamily, Tool } from "../mcp/mod.ts";
 import * as files from "../files/mod.ts";
-import type { EntryState, Workspace, WorkspaceSource } from "../files/mod.ts";
+import type { EntryState, WorkspaceSource } from "../files/mod.ts";
 import {
   createDecisions,
   createRuleStore,
   gateResources,
   gateTool,
   judgeByNames,
-  mapPaths,
   viewResource,
 } from "../console/mod.ts";
 import type { FindStates, FindTrueNames, PlaceReader, Rule } from "../console/mod.ts";
@@ -24,7 +22,7 @@ import {
   tableOfNumber,
   tablesOfKind,
 } from "../servicenow/mod.ts";
-import { nameOfOperator } from "./call_records.ts";
+import { nameOfOperator, takingMachinePaths } from "./protocol_server.ts";
 import type { Config } from "./config/config.ts";
 import type { Parts } from "./installation.ts";
 
@@ -205,61 +203,4 @@ const names: ReadonlySet<string> = new Set([
 
 export function isKnownTool(name: string): boolean {
   return names.has(name);
-}
-
-// Paths as agents on the workspace's machine write them: absolute ones into it, and with Windows's separators.
-
-const absolute = /^(?:[A-Za-z]:)?[\\/]/;
-
-/** The tool with such paths understood: rules and the tool itself see the path below the workspace. */
-export function takingMachinePaths(tool: Tool, source: () => WorkspaceSource): Tool {
-  const { run, preview } = tool;
-  const own = (input: never, principal: Principal): never => {
-    let directories: Workspace["directories"]; // looked for once a path needs it
-    const below = (text: string): string | null => {
-      if (!absolute.test(text)) return null;
-      directories ??= files.workspaceOf(source(), principal).directories ?? {};
-      return belowOne(text, directories);
-    };
-    const path = (written: string): string => {
-      const text = ofUri(written);
-      return below(text) ?? (absolute.test(text) ? text : withSlashes(text));
-    };
-    return mapPaths(input, (text, use) => use === "pattern" ? below(text) ?? text : path(text)) as never;
-  };
-  return {
-    ...tool,
-    run: (input, context) => run(own(input, context.principal), context),
-    ...preview === undefined
-      ? {}
-      : { preview: (input: never, context) => preview(own(input, context.principal), context) },
-  };
-}
-
-/** The path of an address: of a file on this machine (RFC 8089 §2), or of a file as the resources name it. */
-function ofUri(text: string): string {
-  const [, path] = /^file:(?:\/\/(?:localhost)?)?(\/(?!\/)[^]*)$/i.exec(text) ?? [];
-  if (path === undefined) return files.toPathText(files.parseFileUri(text)?.text ?? "") || text;
-  return decodeTriplets(path)?.replace(/^\/(?=[A-Za-z]:)/, "") ?? text;
-}
-
-/** A backslash that begins no escape of a name. */
-const separator = /\\(?![ux]\{)/g;
-
-/** Backslashes as separators, where that gives a path. */
-function withSlashes(text: string): string {
-  if (!text.includes("\\") || files.readName(text) !== null) return text;
-  const path = text.replace(separator, "/");
-  return files.parseDirectoryPath(path).ok ? path : text;
-}
-
-function belowOne(text: string, directories: Readonly<Record<string, string>>): string | null {
-  const given = text.replace(separator, "/");
-  for (const [path, name] of Object.entries(directories)) {
-    const directory = path.replaceAll("\\", "/");
-    if (given !== directory && !given.startsWith(`${directory}/`)) continue;
-    const rest = given.slice(directory.length).replace(/^\/+/, "");
-    return [name, rest].filter((each) => each !== "").join("/") || ".";
-  }
-  return null;
 }

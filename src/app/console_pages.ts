@@ -10,7 +10,7 @@ import { confinementWords, type Parts } from "./installation.ts";
 import type { Tool } from "../mcp/mod.ts";
 import { basePathOf } from "../lib/page.ts";
 import { type AuthorizationServer, ownerId, users } from "../oauth/mod.ts";
-import { nameOfOperator, readClientName } from "./call_records.ts";
+import { nameOfOperator, readClientName } from "./protocol_server.ts";
 import type { Servicenow } from "../servicenow/mod.ts";
 import { hasNames } from "./config/directories.ts";
 import { identityOf } from "./workspaces.ts";

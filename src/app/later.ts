@@ -3,7 +3,7 @@
  * command needs it: help and `healthcheck` wait for none of it.
  */
 /** The names of clients, for `connections`. */
-export const loadCallRecords = () => import("./call_records.ts");
+export const loadProtocolServer = () => import("./protocol_server.ts");
 /** The server on Deno Deploy, which has no worker. */
 export const loadDeployServer = () => import("./deploy_server.ts");
 /** The checks of `doctor`. */

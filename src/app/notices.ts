@@ -5,7 +5,7 @@ import { randomId } from "../lib/secrets.ts";
 import { type Clock, systemClock } from "../lib/time.ts";
 import type { Storage } from "../storage/mod.ts";
 import type { Config } from "./config/config.ts";
-import { readClientName } from "./call_records.ts";
+import { readClientName } from "./protocol_server.ts";
 import { examineCertificate, examineDisks, examineStoredCertificate } from "./doctor_machine.ts";
 import type { Parts } from "./installation.ts";
 import { serverUrlFor } from "./server_url.ts";

@@ -6,11 +6,10 @@ import { type Installation, logConfinement, type Parts } from "./installation.ts
 import { systemTimers } from "../lib/time.ts";
 import type { Principal } from "../lib/principal.ts";
 import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
-import { createProtocolServer, maxMessageBytes } from "./protocol_server.ts";
+import { createProtocolServer, maxMessageBytes, openCallRecords, settle } from "./protocol_server.ts";
 import { serverUrlFor } from "./server_url.ts";
 import { serveStdio } from "../mcp/mod.ts";
 import { startTelemetry } from "../audit/mod.ts";
-import { openCallRecords, settle } from "./call_records.ts";
 import { openApproval } from "./approval.ts";
 import { createToolbox, startSweeping, type Toolbox } from "./toolbox.ts";
 import { version } from "../lib/version.ts";

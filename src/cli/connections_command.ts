@@ -1,6 +1,6 @@
 /** `connections`: how clients tried to connect and why they failed, or why the server does not start. */
 import { type Config, describeProblems } from "../app/mod.ts";
-import { loadCallRecords, loadDoctor, loadInstallation } from "../app/later.ts";
+import { loadDoctor, loadInstallation, loadProtocolServer } from "../app/later.ts";
 import type { AttemptReport } from "../console/mod.ts";
 import { present } from "../lib/json.ts";
 import { escapeUnprintable } from "../lib/log.ts";
@@ -42,7 +42,7 @@ async function runConnections({ flags, loadConfig, print }: CommandContext): Pro
 
 async function readReports({ storage: place }: Config): Promise<readonly AttemptReport[]> {
   const { openInstallation } = await loadInstallation();
-  const { readClientName } = await loadCallRecords();
+  const { readClientName } = await loadProtocolServer();
   const { loadAttemptReports, readStoredSteps } = await import("../console/mod.ts");
   const { reportAttempts } = await loadAttemptReports();
   const { storage } = await openInstallation(place, systemClock);

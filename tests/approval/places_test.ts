@@ -9,7 +9,8 @@ import {
   type Rule,
   ruleWords,
 } from "../../src/console/approvals/rule.ts";
-import { isKnownTool, placeReader, takingMachinePaths } from "../../src/app/approval.ts";
+import { isKnownTool, placeReader } from "../../src/app/approval.ts";
+import { takingMachinePaths } from "../../src/app/protocol_server.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";

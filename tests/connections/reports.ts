@@ -1,5 +1,5 @@
 /** What is stored of the attempts at a server, with their diagnosis. */
-import { readClientName } from "../../src/app/call_records.ts";
+import { readClientName } from "../../src/app/protocol_server.ts";
 import { reportAttempts } from "../../src/console/connections/report.ts";
 import { readStoredSteps } from "../../src/console/connections/step.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";

@@ -1,6 +1,7 @@
 /** No text of a call to the file tools, nor of a model's answer, is dearer than its length. */
 import assert from "node:assert/strict";
-import { placeReader, takingMachinePaths } from "../../src/app/approval.ts";
+import { placeReader } from "../../src/app/approval.ts";
+import { takingMachinePaths } from "../../src/app/protocol_server.ts";
 import { placesOf } from "../../src/console/approvals/rule.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { fileEditTool } from "../../src/files/tools/file_edit.ts";

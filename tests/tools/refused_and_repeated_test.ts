@@ -1,6 +1,6 @@
 /** Each remedy that a refusal of a file tool names works when the call is repeated with it. */
 import assert from "node:assert/strict";
-import { takingMachinePaths } from "../../src/app/approval.ts";
+import { takingMachinePaths } from "../../src/app/protocol_server.ts";
 import { parseToolInput } from "../../src/mcp/tool_call.ts";
 import { createToolRegistry, type ToolRegistry } from "../../src/mcp/registry.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";

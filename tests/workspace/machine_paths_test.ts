@@ -1,6 +1,6 @@
 /** Absolute paths into the workspace and Windows's separators, in calls of a tool behind the wrapper. */
 import assert from "node:assert/strict";
-import { takingMachinePaths } from "../../src/app/approval.ts";
+import { takingMachinePaths } from "../../src/app/protocol_server.ts";
 import type { Tool, ToolContext } from "../../src/mcp/tool.ts";
 import { withWorkspace } from "../tools/with_workspace.ts";
 import { principalOf } from "./call_tool.ts";
