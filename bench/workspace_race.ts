@@ -10,7 +10,8 @@
  */
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { confineRoots, loadKernel } from "../src/lib/kernel/kernel.ts";
+import { confineRoots } from "../src/lib/kernel/descriptor.ts";
+import { loadKernel } from "../src/lib/kernel/kernel.ts";
 import { type Attempt, measureRaces } from "./race_attempts.ts";
 import { swapUntilKilled } from "./race_swapper.ts";
 

@@ -1,8 +1,7 @@
 /** The numbers of Linux's interface are those of the kernel's headers, on each architecture. */
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { type Architecture, dirent, openat2, openFlags } from "../../src/lib/kernel/descriptor.ts";
-import { errorNames, file, statx } from "../../src/lib/kernel/libc.ts";
+import { type Architecture, dirent, errorNames, file, openat2, openFlags, statx } from "../../src/lib/kernel/libc.ts";
 import { hasProgram, skippedUnless } from "../fixtures/skipped_unless.ts";
 
 /** How to compile and run a program for an architecture; the other one needs a cross compiler and an emulator. */

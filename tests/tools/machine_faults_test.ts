@@ -1,8 +1,7 @@
 /** A machine that lacks something: whatever is asked for then, the answer says what is wrong and what to do. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import type { Descriptor } from "../../src/lib/kernel/descriptor.ts";
-import { KernelError } from "../../src/lib/kernel/libc.ts";
+import { type Descriptor, KernelError } from "../../src/lib/kernel/descriptor.ts";
 import { machineFaultWords } from "../../src/lib/system_fault.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";

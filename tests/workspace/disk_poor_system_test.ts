@@ -1,7 +1,6 @@
 /** File systems that lack a call, or refuse one in the midst of an operation, where the kernel resolves names. */
 import assert from "node:assert/strict";
-import type { Descriptor } from "../../src/lib/kernel/descriptor.ts";
-import { KernelError } from "../../src/lib/kernel/libc.ts";
+import { type Descriptor, KernelError } from "../../src/lib/kernel/descriptor.ts";
 import { stagingDirectoryName } from "../../src/files/workspace/path.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
 import { at, encode, text } from "./contract.ts";

@@ -1,6 +1,6 @@
 /** A change that the system refuses at any of its calls: it is made, or everything is as it was, the trash too. */
 import assert from "node:assert/strict";
-import { KernelError } from "../../src/lib/kernel/libc.ts";
+import { KernelError } from "../../src/lib/kernel/descriptor.ts";
 import { stagingDirectoryName } from "../../src/files/workspace/path.ts";
 import type { Outcome, Trash, Workspace } from "../../src/files/workspace/port.ts";
 import { at, encode } from "./contract.ts";

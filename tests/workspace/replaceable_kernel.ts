@@ -1,6 +1,5 @@
 /** The kernel's way to files with descriptors whose methods tests may replace: those of the kernel's own are frozen. */
-import type { Descriptor, KernelRoots } from "../../src/lib/kernel/descriptor.ts";
-import { KernelError } from "../../src/lib/kernel/libc.ts";
+import { type Descriptor, KernelError, type KernelRoots } from "../../src/lib/kernel/descriptor.ts";
 
 /** The methods of every descriptor below: those of the kernel's own are frozen. */
 export const methods = Object.create(null) as Descriptor;

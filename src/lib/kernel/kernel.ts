@@ -1,6 +1,7 @@
 /** Whether this isolate can have names resolved by the kernel, and the way to do so. */
-import { type EntryStatus, KernelError, type Libc, loadLibc } from "./libc.ts";
-import { cPath, createKernelRoots, type Descriptor, type KernelRoots, openFlags, pathMax } from "./descriptor.ts";
+import { confineRoots, cPath, createKernelRoots, KernelError, pathMax } from "./descriptor.ts";
+import type { KernelRoots, WatchCommits } from "./descriptor.ts";
+import { type Libc, loadLibc, openFlags } from "./libc.ts";
 
 /** How files are confined here. */
 export type KernelAccess =
@@ -32,7 +33,7 @@ export function loadKernel(): KernelAccess {
   if (!Object.hasOwn(openFlags, arch)) return unavailable(`it was not made for ${arch}`);
   const libc = loadLibc();
   if (typeof libc === "string") return unavailable(libc);
-  const { roots, mapStart } = createKernelRoots(libc, arch);
+  const { roots, watchCommits } = createKernelRoots(libc, arch);
   const trials = { openat2: () => roots.open("/").close(), statx: () => void roots.statusOf("/") };
   for (const [call, attempt] of Object.entries(trials)) {
     try {
@@ -46,7 +47,7 @@ export function loadKernel(): KernelAccess {
     available: true,
     roots,
     watchPlace: createPlaceWatch(roots),
-    watchCommits: createCommitWatch({ roots, mapStart }),
+    watchCommits,
     freeSpace: createFreeSpaceReader(libc),
     returnFreedMemory: () => void libc.trimLater?.(0n),
   });
@@ -61,41 +62,6 @@ export function loadWorkspaceKernel(directories: readonly string[]): KernelAcces
   const loaded = loadKernel();
   Deno.permissions.revokeSync({ name: "ffi" });
   return loaded.available ? { ...loaded, roots: confineRoots(loaded.roots, directories) } : loaded;
-}
-
-/** Opens each of `directories`, wherever it leads, and the directories in it, which links do not replace. */
-export function confineRoots(roots: KernelRoots, directories: readonly string[]): KernelRoots {
-  const own = Object.freeze([...directories]);
-  /** Always one of them, whatever later code replaces. */
-  const find = (isIt: (directory: string) => boolean): string | undefined => {
-    for (let at = 0; at < own.length; at++) if (isIt(own[at] ?? "")) return own[at];
-    return undefined;
-  };
-  const within = <T>(path: string, use: (base: Descriptor, name: string) => T): T => {
-    const directory = find((each) => path.startsWith(`${each}/`));
-    if (directory === undefined) throw new KernelError("EACCES");
-    return inDirectory(roots, directory, (base) => use(base, path.slice(directory.length + 1)));
-  };
-  return Object.freeze<KernelRoots>({
-    open: (path) =>
-      find((each) => path === each) !== undefined
-        ? roots.open(path)
-        : within(path, (base, name) => base.open(name, "directory")),
-    statusOf: (path): EntryStatus | null =>
-      find((each) => path === each) !== undefined
-        ? roots.statusOf(path)
-        : within(path, (base, name) => base.statusOf(name)),
-  });
-}
-
-/** Has the directory open for as long as it is used. */
-function inDirectory<T>(roots: KernelRoots, path: string, use: (directory: Descriptor) => T): T {
-  const directory = roots.open(path);
-  try {
-    return use(directory);
-  } finally {
-    directory.close();
-  }
 }
 
 // How full a file system is, by statfs(2), which needs no permission to read anything there.
@@ -159,37 +125,6 @@ function createPlaceWatch(roots: KernelRoots): WatchPlace {
     return () => {
       const now = look();
       return before === null || before === "gone" || now === null || now === before;
-    };
-  };
-}
-
-/**
- * Returns a function that says whether anything may have been committed to the open SQLite database at `path` since it
- * was last called. In WAL mode each commit writes the header of the WAL's index, the `-shm` file that all connections
- * share (sqlite.org/walformat.html §2.1), before it returns. Code that gets it learns only whether that header changed.
- */
-type WatchCommits = (path: string) => () => boolean;
-
-/** One of the header's two copies: the one that a commit writes last. */
-const headerBytes = 48;
-
-/** To ask SQLite for each call makes `bench` echo take 1.3 times the processor time, file_read 1.2. While so, this stays. */
-function createCommitWatch({ roots, mapStart }: ReturnType<typeof createKernelRoots>): WatchCommits {
-  return (path) => {
-    const end = path.lastIndexOf("/");
-    // Never closed: POSIX drops a process's locks on a file when it closes any descriptor of that file.
-    const name = `${path.slice(end + 1)}-shm`;
-    const index = inDirectory(roots, path.slice(0, end) || "/", (directory) => directory.open(name, "read"));
-    const [header, last] = [new Uint8Array(headerBytes), new Uint8Array(headerBytes)];
-    const look = mapStart(index, header);
-    return () => {
-      look();
-      for (let at = 0; at < headerBytes; at++) {
-        if (header[at] === last[at]) continue;
-        last.set(header);
-        return true;
-      }
-      return false;
     };
   };
 }

@@ -1,5 +1,5 @@
 /**
- * The functions of glibc behind `Descriptor`, and what they take and give: numbers, layouts, statuses.
+ * The functions of glibc behind `Descriptor`, and the numbers and layouts of what they take and give.
  * A foreign function can do anything that the process can, whatever Deno's permissions say: nothing here leaves this
  * folder, and a test holds that.
  */
@@ -8,7 +8,6 @@ import { permittedLibraries } from "../start_flags.ts";
 // Numbers and layouts of Linux's interface. tests/kernel/ compares them with the headers of each architecture.
 
 const { freeze } = Object; // other code of the isolate can import these, and replace what is not taken now
-const toBigInt = BigInt;
 
 /** From fcntl.h, linux/fs.h, sys/file.h and sys/mman.h. */
 export const file = freeze({
@@ -47,6 +46,40 @@ export const statx = freeze({
   stx_dev_major: 136,
   stx_dev_minor: 140,
   stx_mnt_id: 144,
+});
+
+/** From dirent.h: types, and `struct dirent64` with offsets in bytes; the name ends with a zero byte. */
+export const dirent = freeze(
+  { d_reclen: 16, d_type: 18, d_name: 19, DT_UNKNOWN: 0, DT_DIR: 4, DT_REG: 8, DT_LNK: 10 },
+);
+
+const sharedFlags = {
+  O_WRONLY: 0o1,
+  O_CREAT: 0o100,
+  O_EXCL: 0o200,
+  O_APPEND: 0o2000,
+  O_NOCTTY: 0o400,
+  O_NONBLOCK: 0o4000,
+  O_CLOEXEC: 0o2000000,
+  O_PATH: 0o10000000,
+};
+
+/** What open(2) takes, from asm/fcntl.h: the only numbers in use that differ between the architectures. */
+export const openFlags = freeze({
+  x86_64: freeze({ ...sharedFlags, O_DIRECTORY: 0o200000, O_NOFOLLOW: 0o400000 }),
+  aarch64: freeze({ ...sharedFlags, O_DIRECTORY: 0o40000, O_NOFOLLOW: 0o100000 }),
+});
+/** The architectures whose numbers are here; both are little-endian. */
+export type Architecture = keyof typeof openFlags;
+
+/** From asm/unistd.h and linux/openat2.h. `struct open_how` is flags, mode and resolve, 64 bits each. */
+export const openat2 = freeze({
+  SYS_openat2: 437, // a call without a function in glibc; new calls have one number everywhere
+  RESOLVE_NO_XDEV: 0x01,
+  RESOLVE_NO_MAGICLINKS: 0x02,
+  RESOLVE_NO_SYMLINKS: 0x04,
+  RESOLVE_BENEATH: 0x08,
+  openHowBytes: 24,
 });
 
 /** From asm-generic/errno.h and errno-base.h. Others become `E` and their number. */
@@ -127,135 +160,4 @@ export function loadLibc(): Libc | string {
     }
   }
   return "glibc was not found, or is too old";
-}
-
-const lastError = new Int32Array(1);
-
-/** Why the last call of this thread failed. Only right after it, and not for calls that ran on another thread. */
-function lastErrorName(libc: Libc): string {
-  libc.memcpy(lastError, libc.errnoLocation(), 4n);
-  const number = lastError[0] ?? 0;
-  return errorNames[number] ?? `E${number}`;
-}
-
-/** How often a call is made again whose failure may be another's. */
-const maxRepeats = 100;
-
-/**
- * What `call` returns, or why the system refuses it. A call that failed has changed nothing, and is made again where a
- * signal or a rename elsewhere interrupted it, or where the reason may be that of a wait: V8 waits for its own threads
- * whenever it collects garbage, also between a call and the question why the call failed.
- */
-export function tryCall(libc: Libc, call: () => number): number | string {
-  for (let repeats = 0;; repeats++) {
-    const result = call();
-    if (result >= 0) return result;
-    const code = lastErrorName(libc);
-    const isDoubtful = code === "EAGAIN" || code === "EINTR" || code === "EINVAL" || code === "ETIMEDOUT";
-    if (!isDoubtful || repeats === maxRepeats) return code;
-  }
-}
-
-/** The same, but throws a `KernelError`. */
-export function mustCall(libc: Libc, call: () => number): number {
-  const result = tryCall(libc, call);
-  if (typeof result === "string") throw new KernelError(result);
-  return result;
-}
-
-/** A call that failed, with the system's name for the reason. */
-export class KernelError extends Error {
-  override readonly name = "KernelError";
-  constructor(readonly code: string) {
-    super(`the system refused a file operation: ${code}`);
-  }
-}
-
-Object.freeze(KernelError.prototype);
-Object.freeze(KernelError);
-
-// * What statx(2) says of an entry, in the members of `Deno.FileInfo` that the workspace uses.
-
-const { AT_EMPTY_PATH, AT_NO_AUTOMOUNT, AT_SYMLINK_NOFOLLOW } = file;
-const { S_IFDIR, S_IFLNK, S_IFMT, S_IFREG, STATX_BASIC_STATS, STATX_BTIME, STATX_MNT_ID } = statx;
-const statusMask = STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID;
-const bitsOfWord = 32n;
-const noPath = new Uint8Array(1);
-
-/** The words of a `struct statx`; reused from call to call. */
-const statusBytes = new Uint8Array(statx.bytes);
-const words = new Uint32Array(statusBytes.buffer);
-const halves = new Uint16Array(statusBytes.buffer);
-
-/** One entry as it was when it was looked at: what the last statx(2) left in {@link statusBytes}. */
-export class EntryStatus {
-  readonly mode = half(statx.stx_mode);
-  readonly isFile = (this.mode & S_IFMT) === S_IFREG;
-  readonly isDirectory = (this.mode & S_IFMT) === S_IFDIR;
-  readonly isSymlink = (this.mode & S_IFMT) === S_IFLNK;
-  readonly nlink = word(statx.stx_nlink);
-  readonly uid = word(statx.stx_uid);
-  readonly gid = word(statx.stx_gid);
-  /** Exact: overlayfs and others use all 64 bits, and neighbours would be one number. */
-  readonly ino = exactLong(statx.stx_ino);
-  readonly dev = word(statx.stx_dev_major) * 2 ** 32 + word(statx.stx_dev_minor);
-  readonly size = long(statx.stx_size);
-  /** Tells a mount of the same file system from what is around it. */
-  readonly mountId = long(statx.stx_mnt_id);
-  readonly mtimeMs = milliseconds(statx.stx_mtime);
-  readonly ctimeMs = milliseconds(statx.stx_ctime);
-  readonly #birthtimeMs = milliseconds(statx.stx_btime);
-
-  get mtime(): Date {
-    return new Date(this.mtimeMs);
-  }
-
-  get ctime(): Date {
-    return new Date(this.ctimeMs);
-  }
-
-  get birthtime(): Date {
-    return new Date(this.#birthtimeMs);
-  }
-}
-
-freeze(EntryStatus.prototype);
-freeze(EntryStatus);
-
-/** What is at a path, a link itself; `null` when there is nothing. */
-export function statusAt(libc: Libc, directory: number, path: Uint8Array<ArrayBuffer>): EntryStatus | null {
-  const how = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
-  const result = tryCall(libc, () => libc.statx(directory, path, how, statusMask, statusBytes));
-  if (result === 0) return new EntryStatus();
-  if (result === "ENOENT") return null;
-  throw new KernelError(`${result}`);
-}
-
-/** What a descriptor is open for. */
-export function statusOfOpen(libc: Libc, number: number): EntryStatus {
-  mustCall(libc, () => libc.statx(number, noPath, AT_EMPTY_PATH, statusMask, statusBytes));
-  return new EntryStatus();
-}
-
-function half(offset: number): number {
-  return halves[offset >> 1] ?? 0;
-}
-
-function word(offset: number): number {
-  return words[offset >> 2] ?? 0;
-}
-
-function long(offset: number): number {
-  return word(offset + 4) * 2 ** 32 + word(offset);
-}
-
-function exactLong(offset: number): number | bigint {
-  const high = word(offset + 4);
-  return high < 2 ** 21 ? high * 2 ** 32 + word(offset) : (toBigInt(high) << bitsOfWord) + toBigInt(word(offset));
-}
-
-/** `struct statx_timestamp`: seconds with a sign, then nanoseconds. Whole milliseconds, as Deno tells them. */
-function milliseconds(offset: number): number {
-  const seconds = (word(offset + 4) | 0) * 2 ** 32 + word(offset);
-  return seconds * 1_000 + Math.floor(word(offset + 8) / 1_000_000);
 }
