@@ -32,7 +32,7 @@ export async function measureLayers(root: string, print: (text: string) => void)
   const kernel = loadKernel();
   const confined = kernel.available ? { kernel: kernel.roots } : {};
   const workspace = openDiskWorkspace({ root, limits: { maxReadBytes: 16 * 1024 * 1024 }, ...confined });
-  const tool = fileReadTool(workspace);
+  const tool = fileReadTool(() => workspace);
   print("\na read in one process, medians in microseconds, and how many times the bare call\n\n");
   print(
     `${"".padEnd(10)}${

@@ -98,7 +98,7 @@ export async function buildApp(config: Config, given: AppParts) {
     isLive: verifier.isLive,
     isGrantLive: verifier.isGrantLive,
     isAdministrator: verifier.isAdministrator,
-    workspace: () => toolbox.workspace,
+    workspace: (principal) => toolbox.workspace(principal),
   });
   const toolbox: Toolbox = await createToolbox(config, {
     ...parts,

@@ -91,9 +91,9 @@ function isPathResource(uri: string): boolean {
  * Where a path leads in the workspace that a call uses. What cannot be resolved stands for everything, unless nothing
  * is there.
  */
-function createTrueNames(workspace: () => WorkspaceSource): FindTrueNames {
+function createTrueNames(workspace: WorkspaceSource): FindTrueNames {
   return async (principal, text) => {
-    const own = files.workspaceOf(workspace(), principal);
+    const own = workspace(principal);
     // the names of a call are read already, those of rules stand as they were written
     const all = await Array.fromAsync(new Set([files.showName(text), text]), async (written) => {
       const parsed = files.parseDirectoryPath(written);
@@ -110,9 +110,9 @@ function createTrueNames(workspace: () => WorkspaceSource): FindTrueNames {
 }
 
 /** What is at each path of a call; of a target no more than itself. */
-function createStates(workspace: () => WorkspaceSource): FindStates {
+function createStates(workspace: WorkspaceSource): FindStates {
   return async (principal, { paths, targets }) => {
-    const own = files.workspaceOf(workspace(), principal);
+    const own = workspace(principal);
     const states: EntryState[] = [];
     for (const text of paths) {
       const parsed = files.parseDirectoryPath(files.showName(text));
@@ -138,7 +138,7 @@ interface ApprovalParts extends Parts {
   isGrantLive(grant: NamedGrant): Promise<boolean>;
   isAdministrator(userId: string): Promise<boolean | null>;
   /** Opened by the time of the first call. */
-  workspace(): WorkspaceSource;
+  readonly workspace: WorkspaceSource;
 }
 
 /** Reads the rules before the first call can come. */

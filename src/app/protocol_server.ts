@@ -304,13 +304,13 @@ function isAnsweredHere(http: Config["http"], serverUrl: string): boolean {
 const absolute = /^(?:[A-Za-z]:)?[\\/]/;
 
 /** The tool with such paths understood: rules and the tool itself see the path below the workspace. */
-export function takingMachinePaths(tool: Tool, source: () => WorkspaceSource): Tool {
+export function takingMachinePaths(tool: Tool, source: WorkspaceSource): Tool {
   const { run, preview } = tool;
   const own = (input: never, principal: Principal): never => {
     let directories: Workspace["directories"]; // looked for once a path needs it
     const below = (text: string): string | null => {
       if (!absolute.test(text)) return null;
-      directories ??= files.workspaceOf(source(), principal).directories ?? {};
+      directories ??= source(principal).directories ?? {};
       return belowOne(text, directories);
     };
     const path = (written: string): string => {

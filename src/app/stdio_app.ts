@@ -47,7 +47,7 @@ export async function runStdio(
     isLive: () => Promise.resolve(true),
     isGrantLive: () => Promise.resolve(true),
     isAdministrator: () => Promise.resolve(true),
-    workspace: () => toolbox.workspace,
+    workspace: (principal) => toolbox.workspace(principal),
   });
   const opening = createToolbox(config, { ...parts, ...approval, servicenow });
   opening.catch(approval.close);

@@ -55,14 +55,13 @@ export { mediaTypeOf, sniffMedia } from "./workspace/encoding.ts";
 export { defaultWorkspaceLimits, maxTrashBytes, type WorkspaceLimits } from "./workspace/port.ts";
 export {
   type FileContent,
-  otherNamesWords,
   type Outcome,
   type Trash,
   type Workspace,
-  workspaceOf,
   type WorkspaceRefusal,
   type WorkspaceSource,
 } from "./workspace/port.ts";
+export { otherNamesWords } from "./workspace/change.ts";
 /** Links that carry files past the model: loaded with the first request for one. */
 export const loadTransfers = (): Promise<typeof import("./transfer/transfers.ts")> => import("./transfer/transfers.ts");
 /** How a file is sent: loaded with the first download from the console. */

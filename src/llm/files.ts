@@ -17,7 +17,6 @@ import {
   toFailure,
   toPathFailure,
   type Workspace,
-  workspaceOf,
   type WorkspacePath,
   type WorkspaceSource,
 } from "../files/mod.ts";
@@ -128,7 +127,7 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
         invalid(`A call may name ${maxFiles} files; leave some out, or set each to true for an answer to each.`),
       );
     }
-    const workspace = workspaceOf(source, principal);
+    const workspace = source(principal);
     for (const name of names) {
       const file = await load(workspace, name);
       if (!file.ok) return file;

@@ -10,7 +10,7 @@ import { isSameModel, offerOf, parseAllowedModel, problemWords } from "./mod_set
 import { isObject, present } from "../lib/json.ts";
 import type { Clock } from "../lib/time.ts";
 import { failure, success } from "../lib/result.ts";
-import { isPattern, matchingFiles, workspaceOf, type WorkspaceSource } from "../files/mod.ts";
+import { isPattern, matchingFiles, type WorkspaceSource } from "../files/mod.ts";
 import { lazyObject } from "../lib/lazy_object.ts";
 
 interface LlmGenerateOptions {
@@ -191,7 +191,7 @@ async function answerEach(
 /** The files that names and patterns stand for, each once. */
 async function expand(files: readonly string[], source: WorkspaceSource, context: ToolContext, clock: () => number) {
   if (!context.principal.scopes.has("files:read")) return failure(withoutScope);
-  const workspace = workspaceOf(source, context.principal);
+  const workspace = source(context.principal);
   const deadline = clock() + maxFindMs;
   const names = new Set<string>();
   let isWhole = true;

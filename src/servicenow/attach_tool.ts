@@ -22,7 +22,6 @@ import {
   suggestNear,
   toFailure,
   type Workspace,
-  workspaceOf,
   type WorkspacePath,
   type WorkspaceSource,
 } from "../files/mod.ts";
@@ -74,7 +73,7 @@ export function workspaceFiles(source: WorkspaceSource) {
   return {
     /** The file that the caller names: {@link maxSentBytes} at most. */
     async look(filename: string, principal: Principal): Done<SeenFile> {
-      const workspace = workspaceOf(source, principal);
+      const workspace = source(principal);
       const path = await findPath(workspace, "filename", filename);
       if (!path.ok) return path.error;
       const seen = await lookAt(workspace, path.value);
@@ -83,7 +82,7 @@ export function workspaceFiles(source: WorkspaceSource) {
     },
     /** Its content, unless it has changed since. */
     async read(seen: SeenFile, principal: Principal): Done<Uint8Array<ArrayBuffer>> {
-      const bytes = await readWhole(workspaceOf(source, principal), seen);
+      const bytes = await readWhole(source(principal), seen);
       return bytes.ok ? bytes : toFailure("read file", seen.path, bytes.error);
     },
     /**
@@ -96,7 +95,7 @@ export function workspaceFiles(source: WorkspaceSource) {
       caller: Pick<ToolContext, "principal" | "noteChange">,
     ): Done<{ readonly name: string; readonly sizeBytes: number; readonly otherNames?: number }> {
       const { workspace } = beginChange(source, caller, savingTool);
-      const taken = arriving.getOrInsertComputed(workspaceOf(source, caller.principal), () => new Set());
+      const taken = arriving.getOrInsertComputed(source(caller.principal), () => new Set());
       const chosen = filename === undefined
         ? success(await freePath(workspace, plainName(suggestion), taken))
         : await findPath(workspace, "filename", filename);

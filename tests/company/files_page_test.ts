@@ -35,7 +35,7 @@ Deno.test("Files shows and restores what the person's groups let them allow", as
     };
     const sources = {
       workspace,
-      tools: [fileListTool(workspace), fileReadTool(workspace), fileSearchTool(workspace)],
+      tools: [fileListTool(() => workspace), fileReadTool(() => workspace), fileSearchTool(() => workspace)],
       judge: () => Promise.resolve(null),
       log: { write: () => {}, flush: () => {} },
       search: () => Promise.resolve({ lines: [], cursor: null }),

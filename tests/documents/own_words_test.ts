@@ -17,8 +17,8 @@ async function withFile(
     const documents = createDocuments({ readingMs: 120_000 });
     try {
       Deno.writeFileSync(`${root}/${name}`, typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes);
-      const search = fileSearchTool(workspace, { documents, clock: () => 0 });
-      await work({ readTool: fileReadTool(workspace, null, documents), search });
+      const search = fileSearchTool(() => workspace, { documents, clock: () => 0 });
+      await work({ readTool: fileReadTool(() => workspace, null, documents), search });
     } finally {
       documents.close();
     }

@@ -31,10 +31,10 @@ async function withDocuments(work: (place: Place) => Promise<void>): Promise<voi
     const documents = createDocuments({ readingMs: 120_000 });
     try {
       const [read, search] = [
-        fileReadTool(workspace, null, documents),
-        fileSearchTool(workspace, { documents, clock: () => 0 }),
+        fileReadTool(() => workspace, null, documents),
+        fileSearchTool(() => workspace, { documents, clock: () => 0 }),
       ];
-      await work({ root, workspace, read, search, list: fileListTool(workspace, { documents }) });
+      await work({ root, workspace, read, search, list: fileListTool(() => workspace, { documents }) });
     } finally {
       documents.close();
     }
@@ -188,12 +188,12 @@ Deno.test("file_read shows how a document differs from what a change replaced", 
   withWorkspace(async ({ root, workspace }) => {
     const documents = createDocuments({ readingMs: 120_000 });
     try {
-      const read = fileReadTool(workspace, null, documents);
+      const read = fileReadTool(() => workspace, null, documents);
       for (const [name, months] of [["a.pdf", "one"], ["b.pdf", "three"]] as const) {
         Deno.writeFileSync(`${root}/${name}`, makePdf([[`notice is ${months} months`, "the rest"]]));
       }
       const old = (await answerOf(read, { filename: "a.pdf" })).structured["version"];
-      await answerOf(fileMoveTool(workspace), { path: "b.pdf", destination: "a.pdf", overwrite: true });
+      await answerOf(fileMoveTool(() => workspace), { path: "b.pdf", destination: "a.pdf", overwrite: true });
       for (const against of ["last", old]) {
         const { text } = await answerOf(read, { filename: "a.pdf", against });
         assert.match(text, /-notice is one months\n\+notice is three months/);
@@ -205,7 +205,11 @@ Deno.test("file_read shows how a document differs from what a change replaced", 
 
 Deno.test("a text is not written or edited into a document; moving, copying and deleting one work, and mail stays text", () =>
   withDocuments(async ({ root, workspace, read }) => {
-    const [write, edit, move] = [fileWriteTool(workspace), fileEditTool(workspace), fileMoveTool(workspace)];
+    const [write, edit, move] = [
+      fileWriteTool(() => workspace),
+      fileEditTool(() => workspace),
+      fileMoveTool(() => workspace),
+    ];
     Deno.writeFileSync(`${root}/a.pdf`, makePdf([["words"]]));
     const { size } = Deno.statSync(`${root}/a.pdf`);
     for (const name of ["a.pdf", "new.docx", "b/c.XLSX", "d.odt"]) {
@@ -396,7 +400,7 @@ Deno.test("pages that one reading does not reach are read where they are asked f
         return Promise.resolve(success({ document, sha256: "" }));
       },
     };
-    const read = fileReadTool(workspace, null, documents);
+    const read = fileReadTool(() => workspace, null, documents);
     const contentOf = async (part: string) =>
       (await answerOf(read, { filename: `long.pdf:${part}` })).structured["content"];
     assert.equal(await contentOf("p12"), "--- p12 ---\ntext 12\n");

@@ -14,7 +14,7 @@ Deno.test("file_read scales pictures of more than one read holds, and says what 
   withWorkspace(async ({ root, workspace }) => {
     const documents = createDocuments({ readingMs: 120_000 });
     try {
-      const read = fileReadTool(workspace, null, documents);
+      const read = fileReadTool(() => workspace, null, documents);
       Deno.writeFileSync(`${root}/big.jpg`, draw(2400, 1600).get_bytes_jpeg(98));
       assert.ok(Deno.statSync(`${root}/big.jpg`).size > workspace.limits.maxReadBytes);
       const { blocks, texts, structured } = await answerOf(read, { filename: "big.jpg" });

@@ -102,7 +102,7 @@ Deno.test("an agent's jobs take a tenth of the cloud's tokens with llm_generate,
       const generate = llmGenerateTool({
         model: local.model,
         models: undefined,
-        workspace,
+        workspace: () => workspace,
         clock: () => performance.now(),
       });
       const context = testContext({ scopes: ["llm:generate", "files:read"] });
@@ -120,7 +120,7 @@ Deno.test("an agent's jobs take a tenth of the cloud's tokens with llm_generate,
       for (let at = 0; at < names.length; at += filesAtOnce) {
         const [filename, ...others] = names.slice(at, at + filesAtOnce);
         const input = { filename, files: others };
-        const { texts } = await answerOf(fileReadTool(workspace, null), input);
+        const { texts } = await answerOf(fileReadTool(() => workspace, null), input);
         read += countTokens(JSON.stringify(input)) + countTokens(texts.join("\n"));
       }
       const row = `| ${name} | ${read} | ${delegated} | ${Math.round(read / delegated)} |`;

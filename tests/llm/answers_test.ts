@@ -28,7 +28,7 @@ const prose = (lines: number): string =>
 
 function ownTool(url: string, workspace: Workspace | null, models?: readonly string[]) {
   const local = testModel(url);
-  const source = workspace ?? noWorkspace;
+  const source = workspace === null ? noWorkspace : () => workspace;
   return {
     tool: llmGenerateTool({ model: local.model, models, workspace: source, clock }),
     [Symbol.dispose]: () => local[Symbol.dispose](),
@@ -56,7 +56,12 @@ function engineTool(
   });
   return {
     engine,
-    tool: llmGenerateTool({ model: local, models: allowed, workspace: workspace ?? noWorkspace, clock }),
+    tool: llmGenerateTool({
+      model: local,
+      models: allowed,
+      workspace: workspace === null ? noWorkspace : () => workspace,
+      clock,
+    }),
     async [Symbol.asyncDispose]() {
       local.close();
       await engine[Symbol.asyncDispose]();

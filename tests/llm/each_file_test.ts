@@ -37,7 +37,7 @@ async function scene(
     const tool = llmGenerateTool({
       model: local.model,
       models: ["tinyllama"],
-      workspace,
+      workspace: () => workspace,
       clock: () => performance.now(),
     });
     await body({ ask: (input, context = reader()) => callTool(tool, input, context), ollama, root, workspace });
@@ -196,7 +196,7 @@ Deno.test("a walk that the disk breaks off does not pass for whole: the answer s
     using local = testModel(ollama.url);
     const clock = () => performance.now();
     for (const [own, answers] of [[workspace, 3], [broken, 1], [away, 2]] as const) {
-      const tool = llmGenerateTool({ model: local.model, models: ["tinyllama"], workspace: own, clock });
+      const tool = llmGenerateTool({ model: local.model, models: ["tinyllama"], workspace: () => own, clock });
       const outcome = await callTool(tool, { prompt: "?", files: ["**/*.txt"], each: true }, reader());
       assert.equal(rowsOf(outcome).length, answers);
       assert.equal(/More files may match/.test(JSON.stringify(outcome)), answers < 3);

@@ -19,7 +19,7 @@ Deno.test("docs/tools.md: the example is a working tool", async () => {
   const { wordCountTool }: Documented = await import(`data:application/typescript,${encodeURIComponent(source)}`);
   await withWorkspace(async ({ root, workspace }) => {
     await Deno.writeTextFile(`${root}/a.txt`, "one two two");
-    const { post } = createHarness({ tools: createToolRegistry([wordCountTool(workspace)]) });
+    const { post } = createHarness({ tools: createToolRegistry([wordCountTool(() => workspace)]) });
     const ask = async (args: unknown) => (await (await post(toolCall("word_count", args))).json()).result;
     assert.deepEqual((await ask({ filename: "a.txt" })).structuredContent, { words: 3 });
     assert.deepEqual((await ask({ filename: "a.txt", unique: true })).structuredContent, { words: 2 });

@@ -68,7 +68,12 @@ export function toolsFor(model: string, workspace?: Workspace) {
     clock,
     random: Math.random,
   });
-  const options = { model: local, models: [model], clock, workspace: workspace ?? noWorkspace } as const;
+  const options = {
+    model: local,
+    models: [model],
+    clock,
+    workspace: workspace === undefined ? noWorkspace : () => workspace,
+  } as const;
   return {
     generate: llmGenerateTool(options),
     models: llmModelsTool(options),

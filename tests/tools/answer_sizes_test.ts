@@ -14,7 +14,7 @@ Deno.test("a text of control characters is no text: it does not grow sixfold in 
   withWorkspace(async ({ root, workspace }) => {
     Deno.writeTextFileSync(`${root}/controls.txt`, "\u0001".repeat(mebibyte));
     Deno.writeTextFileSync(`${root}/few.txt`, "\u0001 plain\n".repeat(20_000));
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     assert.equal((await failureOf(read, { filename: "controls.txt" })).code, "not_text");
     assert.equal((await failureOf(read, { filename: "controls.txt", start_line: 1 })).code, "not_text");
     assert.equal((await failureOf(read, { filename: "controls.txt", files: ["controls.txt"] })).code, "not_text");
@@ -22,7 +22,7 @@ Deno.test("a text of control characters is no text: it does not grow sixfold in 
     assert.match(few.text, /^\\u\{1\} plain\n/);
     const embedded = await answerOf(read, { filename: "controls.txt", embed: true });
     assert.ok(JSON.stringify(embedded).length < 1.5 * mebibyte);
-    const family = createResourceRegistry([workspaceFilesResource(workspace)]).get("workspace_files");
+    const family = createResourceRegistry([workspaceFilesResource(() => workspace)]).get("workspace_files");
     const context = { principal: principalWith(["files:read"]) };
     const resource = await family?.read("workspace:///controls.txt", context as never);
     assert.ok(JSON.stringify(resource).length < 1.5 * mebibyte);
@@ -31,7 +31,7 @@ Deno.test("a text of control characters is no text: it does not grow sixfold in 
 Deno.test("file_read repeats no name that is too long for a path", () =>
   withWorkspace(async ({ workspace }) => {
     const request = { filename: "\u200b".repeat(300_000), files: ["a".repeat(500_000)] };
-    const failure = await failureOf(fileReadTool(workspace), request);
+    const failure = await failureOf(fileReadTool(() => workspace), request);
     assert.ok(failure.message.length < 100_000);
   }));
 
@@ -55,7 +55,7 @@ Deno.test("file_search and file_list end a page by its size, and go on from ther
       } while (next !== undefined);
       return { found: found.length, unique: new Set(found.map((each) => JSON.stringify(each))).size, pages };
     };
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     const query = { query: "x", context: 10, limit: 1000 };
     const lineMatches = await pagesOf(async (cursor) => (await answerOf(search, { ...query, ...cursor })).structured);
     assert.deepEqual([lineMatches.found, lineMatches.unique], [1_000, 1_000]);
@@ -66,7 +66,7 @@ Deno.test("file_search and file_list end a page by its size, and go on from ther
     assert.deepEqual([names.found, names.unique], [701, 701]);
     assert.ok(names.pages > 1);
     const entries = await pagesOf(async (cursor) =>
-      (await answerOf(fileListTool(workspace), { depth: 64, ...cursor })).structured
+      (await answerOf(fileListTool(() => workspace), { depth: 64, ...cursor })).structured
     );
     assert.deepEqual([entries.found, entries.unique], [715, 715]);
     assert.ok(entries.pages > 1);

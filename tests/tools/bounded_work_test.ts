@@ -60,7 +60,7 @@ Deno.test("file_edit refuses more files than it edits before it looks for one", 
       { length: 100 },
       (_, index) => ({ path: `${deep}${index}`, old_text: "a", new_text: "b" }),
     );
-    const outcome = await callTool(fileEditTool(counting), { edits });
+    const outcome = await callTool(fileEditTool(() => counting), { edits });
     assert.match(outcome.ok ? "" : outcome.message, /edits at most 50 files/);
     assert.equal(asked(), 1, "to begin a change");
   });
@@ -74,7 +74,7 @@ Deno.test("file_read reads a few files that are no text, and leaves the others t
     );
     Deno.writeTextFileSync(join(root, "text"), "words\n");
     const files = [...Array(49).fill("binary")];
-    const outcome = await callTool(fileReadTool(workspace), { filename: "text", files });
+    const outcome = await callTool(fileReadTool(() => workspace), { filename: "text", files });
     assert.ok(outcome.ok);
     const told = JSON.stringify(outcome.structuredContent);
     assert.equal(told.split("this answer is full").length - 1, 41);
@@ -85,7 +85,7 @@ Deno.test("a walk that passes over everything ends when the time is over", async
   await withWorkspace(async ({ root, workspace }) => {
     for (let index = 0; index < 3_000; index++) Deno.writeTextFileSync(join(root, `${index}${"a".repeat(200)}`), "");
     let now = 0;
-    const tool = fileListTool(workspace, { maxListMilliseconds: 0, clock: () => now++ });
+    const tool = fileListTool(() => workspace, { maxListMilliseconds: 0, clock: () => now++ });
     const outcome = await callTool(tool, { depth: 2, exclude: [...Array(15).fill(`*${"?a".repeat(90)}b`), "*"] });
     assert.match(outcome.ok ? JSON.stringify(outcome.structuredContent) : "", /"next_cursor"/);
   });
@@ -103,7 +103,7 @@ Deno.test("what a pattern may mean that fits nothing is looked for in turns, and
       if (!isOver) setImmediate(look);
     };
     look();
-    const list = fileListTool(workspace, { maxListMilliseconds: Infinity });
+    const list = fileListTool(() => workspace, { maxListMilliseconds: Infinity });
     const outcome = await callTool(list, { depth: 2, pattern: `*${"?a".repeat(118)},%(x)\\;` });
     look();
     isOver = true;
@@ -115,7 +115,7 @@ Deno.test("what a pattern may mean that fits nothing is looked for in turns, and
 Deno.test("a line of megabytes is looked through in turns, whatever is looked for", () =>
   withWorkspace(async ({ root, workspace }) => {
     Deno.writeTextFileSync(`${root}/line.txt`, `${"a".repeat(15 * 1024 * 1024)}needle`);
-    const search = fileSearchTool(workspace, { maxSearchMilliseconds: Infinity }); // whatever else the machine does
+    const search = fileSearchTool(() => workspace, { maxSearchMilliseconds: Infinity }); // whatever else the machine does
     let passes = 0;
     let isOver = false;
     const pass = (): void => {
@@ -140,10 +140,10 @@ Deno.test("a line of megabytes is looked through in turns, whatever is looked fo
 
 const manyNames = Array.from({ length: 50 }, (_, index) => `names/m\u00e9${index}stakxn.md`);
 const callsOnManyNames:
-  readonly (readonly [name: string, tool: (workspace: Workspace) => Tool, input: Record<string, unknown>])[] = [
+  readonly (readonly [name: string, tool: (source: () => Workspace) => Tool, input: Record<string, unknown>])[] = [
     ["file_delete", fileDeleteTool, { paths: manyNames }],
     ["file_move", fileMoveTool, { paths: manyNames, destination: "elsewhere" }],
-    ["file_read", (workspace) => fileReadTool(workspace), { filename: "there.md", files: manyNames.slice(0, 49) }],
+    ["file_read", fileReadTool, { filename: "there.md", files: manyNames.slice(0, 49) }],
     ["file_edit", fileEditTool, { edits: manyNames.map((path) => ({ path, old_text: "a", new_text: "b" })) }],
     ["file_write", fileWriteTool, {
       filename: "new.md",
@@ -170,7 +170,7 @@ for (const [name, toolOf, input] of callsOnManyNames) {
         listings++;
         return workspace.list(...given);
       }
-      await callTool(toolOf(counting), input);
+      await callTool(toolOf(() => counting), input);
       assert.ok(listings > 0 && listings <= 12, `${listings} listings`);
     }));
 }
@@ -213,12 +213,12 @@ Deno.test("long work of a caller who has gone ends at its next turn, and changes
       new_text: at < 3 ? "row" : "line",
     }));
     const works: readonly [Tool, unknown][] = [
-      [fileEditTool(workspace), { path: "a.txt", ...replaced }],
-      [fileEditTool(workspace), { path: "a.txt", ...replaced, dry_run: true }],
-      [fileEditTool(workspace), { path: "a.txt", old_text: "nowhere", new_text: "" }],
-      [fileEditTool(workspace), { edits }],
-      [fileReadTool(workspace), { filename: "a.txt", files: ["b.txt", "c.txt"] }],
-      [fileReadTool(workspace), { filename: "a.txt", against: "one.txt" }],
+      [fileEditTool(() => workspace), { path: "a.txt", ...replaced }],
+      [fileEditTool(() => workspace), { path: "a.txt", ...replaced, dry_run: true }],
+      [fileEditTool(() => workspace), { path: "a.txt", old_text: "nowhere", new_text: "" }],
+      [fileEditTool(() => workspace), { edits }],
+      [fileReadTool(() => workspace), { filename: "a.txt", files: ["b.txt", "c.txt"] }],
+      [fileReadTool(() => workspace), { filename: "a.txt", against: "one.txt" }],
     ];
     Deno.writeTextFileSync(join(root, "one.txt"), `${text}end`);
     for (const [tool, input] of works) {
@@ -238,7 +238,7 @@ Deno.test("a range of a long sheet is picked in turns, and not for a caller who 
       return `<row r="${at + 1}">${cells.join("")}</row>`;
     });
     Deno.writeFileSync(join(root, "long.xlsx"), makeExcel({ S: `<sheetData>${rows.join("")}</sheetData>` }));
-    const read = fileReadTool(workspace, null, createDocuments({ readingMs: 120_000 }));
+    const read = fileReadTool(() => workspace, null, createDocuments({ readingMs: 120_000 }));
     await answerOf(read, { filename: "long.xlsx:S!A1:A2" }); // it is kept from here on
     for (const range of ["A:B", "A1:C3000", "B2999:B3000", "2:2999"]) {
       await new Promise((resolve) => setImmediate(resolve)); // a pass of the event loop ends the turn so far

@@ -35,7 +35,11 @@ Deno.test("no text of a call to the file tools is dearer than its length", async
     Deno.mkdirSync(`${root}/notes`);
     Deno.writeTextFileSync(`${root}/notes/a.txt`, "alpha beta\n".repeat(100));
     const makers = [fileReadTool, fileWriteTool, fileEditTool, fileListTool, fileSearchTool, fileMoveTool];
-    const tools = [...makers.map((make) => make(workspace)), fileDeleteTool(workspace), fileUndoTool(workspace)];
+    const tools = [
+      ...makers.map((make) => make(() => workspace)),
+      fileDeleteTool(() => workspace),
+      fileUndoTool(() => workspace),
+    ];
     const registry = createToolRegistry(tools.map((tool) => takingMachinePaths(tool, () => workspace)));
     const context = {
       ...{ principal: principalOf("owner"), signal: new AbortController().signal, progress: () => {} },

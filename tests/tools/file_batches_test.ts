@@ -39,10 +39,10 @@ Deno.test("file_delete takes several paths: links themselves, directories with w
     fill(root);
     const input = { paths: ["link", "into", "d", "d/e", "./a", "a"], recursive: true };
     assert.match(
-      await previewDelete(workspace, input, context),
+      await previewDelete(() => workspace, input, context),
       /^Deletes 6 paths:\nDeletes the link link\nDeletes the link into\nDeletes d with 3 entries/,
     );
-    const { text, structured } = await answerOf(fileDeleteTool(workspace), input);
+    const { text, structured } = await answerOf(fileDeleteTool(() => workspace), input);
     assert.equal(text, "Deleted link, into, d, a (7 entries)");
     assert.deepEqual(structured["paths"], ["link", "into", "d", "a"]);
     assert.deepEqual(namesIn(root), ["b"]);
@@ -51,7 +51,7 @@ Deno.test("file_delete takes several paths: links themselves, directories with w
 Deno.test("where one of several paths cannot be deleted none is, and the refusal names all that is in the way", () =>
   withWorkspace(async ({ root, workspace }) => {
     fill(root);
-    const { message } = await failureOf(fileDeleteTool(workspace), {
+    const { message } = await failureOf(fileDeleteTool(() => workspace), {
       paths: ["a", "c", "d", "../x", "", "link", "into"],
     });
     for (const words of [/no such file.*\(c\)/, /not empty.*\(d\)/, /path traversal/, /path parameter is required/]) {
@@ -59,7 +59,7 @@ Deno.test("where one of several paths cannot be deleted none is, and the refusal
     }
     assert.match(message, /\nnothing was changed$/);
     assert.deepEqual(namesIn(root), ["a", "b", "d", "into", "link"]);
-    assert.match((await failureOf(fileDeleteTool(workspace), {})).message, /path parameter is required/);
+    assert.match((await failureOf(fileDeleteTool(() => workspace), {})).message, /path parameter is required/);
   }));
 
 /** The workspace, of which one call fails though nothing showed it before. */
@@ -84,8 +84,11 @@ Deno.test("what was deleted or moved before one that fails is put back from the 
     fill(root);
     const before = namesIn(root);
     const tries: readonly [Tool, Record<string, unknown>][] = [
-      [fileDeleteTool(failing(workspace, "remove", "b")), { paths: ["a", "d", "link", "b"], recursive: true }],
-      [fileMoveTool(failing(workspace, "move", "b")), { paths: ["a", "d", "link", "b"], destination: "new/place" }],
+      [fileDeleteTool(() => failing(workspace, "remove", "b")), { paths: ["a", "d", "link", "b"], recursive: true }],
+      [fileMoveTool(() => failing(workspace, "move", "b")), {
+        paths: ["a", "d", "link", "b"],
+        destination: "new/place",
+      }],
     ];
     for (const [tool, input] of tries) {
       assert.match((await failureOf(tool, input)).message, /; nothing was changed$/);
@@ -97,7 +100,7 @@ Deno.test("what was deleted or moved before one that fails is put back from the 
 Deno.test("a batch that failed is not the last change to undo", () =>
   withWorkspace(async ({ root, workspace }) => {
     fill(root);
-    const write = fileWriteTool(workspace);
+    const write = fileWriteTool(() => workspace);
     await answerOf(write, { filename: "a", content: "new" });
     Deno.chmodSync(`${root}/b`, 0o444);
     const files = [{ filename: "d/a", content: "x" }, { filename: "b", content: "x" }];
@@ -107,25 +110,25 @@ Deno.test("a batch that failed is not the last change to undo", () =>
     );
     assert.deepEqual([namesIn(root), namesIn(root, "d")], [["a", "b", "d", "into", "link"], ["a", "e"]]);
     assert.equal(Deno.readTextFileSync(`${root}/d/a`), "d/a");
-    await answerOf(fileUndoTool(workspace), { change: "last" });
+    await answerOf(fileUndoTool(() => workspace), { change: "last" });
     assert.equal(Deno.readTextFileSync(`${root}/a`), "a");
   }, { trash: roomyTrash }));
 
 Deno.test("without a trash a batch that fails late says what stays changed", () =>
   withWorkspace(async ({ root, workspace }) => {
     fill(root);
-    const refused = await failureOf(fileDeleteTool(failing(workspace, "remove", "b")), { paths: ["a", "b"] });
+    const refused = await failureOf(fileDeleteTool(() => failing(workspace, "remove", "b")), { paths: ["a", "b"] });
     assert.match(refused.message, /these stay changed, since they could not be put back: a$/);
-    await failureOf(fileDeleteTool(failing(workspace, "remove", "b")), { paths: ["b", "d"], recursive: true });
+    await failureOf(fileDeleteTool(() => failing(workspace, "remove", "b")), { paths: ["b", "d"], recursive: true });
     assert.deepEqual(namesIn(root, "d"), ["a", "e"], "nothing is deleted after the one that fails");
-    const move = fileMoveTool(failing(workspace, "move", "b"));
+    const move = fileMoveTool(() => failing(workspace, "move", "b"));
     await failureOf(move, { paths: ["b", "link"], destination: "new" });
     assert.ok(namesIn(root).includes("link"), "nor moved");
   }));
 
 Deno.test("a file that one call writes several times is undone, and put back where the call fails", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const [write, undo] = [fileWriteTool(workspace), fileUndoTool(workspace)];
+    const [write, undo] = [fileWriteTool(() => workspace), fileUndoTool(() => workspace)];
     const text = () => Deno.readTextFileSync(`${root}/f`);
     const both = (mode: string, other: string) => ({
       ...{ filename: "f", content: "2\n", mode, files: [{ filename: "./f", content: "3\n", mode: other }] },
@@ -158,19 +161,19 @@ Deno.test("what a rule keeps in a directory is not said to be the directory", ()
         "this name, or one in it (e)",
       ]]
     ) {
-      const { message } = await failureOf(fileDeleteTool(workspace), { path, recursive: true });
+      const { message } = await failureOf(fileDeleteTool(() => workspace), { path, recursive: true });
       assert.ok(message.endsWith(`the server's settings ${path === "e" ? "deny " : ""}${said}`), message);
     }
-    assert.match((await failureOf(fileDeleteTool(workspace), { path: "e/a.pem" })).message, /deny this name/);
+    assert.match((await failureOf(fileDeleteTool(() => workspace), { path: "e/a.pem" })).message, /deny this name/);
   }, { access: { denied: ["*.pem"] } }));
 
 Deno.test("file_move takes several paths into a directory, which is made", () =>
   withWorkspace(async ({ root, workspace }) => {
     fill(root);
-    const move = fileMoveTool(workspace);
+    const move = fileMoveTool(() => workspace);
     const input = { paths: ["a", "d/e", "link"], destination: "new/place", copy: false };
     assert.match(
-      await previewMove(workspace, input, context),
+      await previewMove(() => workspace, input, context),
       /^Moves 3 paths:\nMoves a to new\/place\/a\nMoves d\/e to new\/place\/e\n/,
     );
     assert.equal((await answerOf(move, input)).text, "Moved a, d/e, link into new/place/");
@@ -184,7 +187,7 @@ Deno.test("file_move takes several paths into a directory, which is made", () =>
 Deno.test("where one of several paths cannot be moved none is, and the refusal names all that is in the way", () =>
   withWorkspace(async ({ root, workspace }) => {
     fill(root);
-    const move = fileMoveTool(workspace);
+    const move = fileMoveTool(() => workspace);
     const { message } = await failureOf(move, { paths: ["b", "c", "a", "../x"], destination: "d" });
     for (const words of [/no such file.*\(c\)/, /already.*\(d\/a\)/, /path traversal/]) assert.match(message, words);
     assert.match(message, /\nnothing was changed$/);
@@ -201,8 +204,8 @@ Deno.test("where one of several paths cannot be moved none is, and the refusal n
 
 Deno.test("a version holds for one path that is moved or deleted, and is refused beside several", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const [move, remove] = [fileMoveTool(workspace), fileDeleteTool(workspace)];
-    const { structured } = await answerOf(fileWriteTool(workspace), { filename: "a", content: "1" });
+    const [move, remove] = [fileMoveTool(() => workspace), fileDeleteTool(() => workspace)];
+    const { structured } = await answerOf(fileWriteTool(() => workspace), { filename: "a", content: "1" });
     const guard = { if_version: structured["version"] };
     Deno.writeTextFileSync(`${root}/a`, "2");
     assert.equal((await failureOf(move, { path: "a", destination: "b", ...guard })).code, "conflict");
@@ -218,7 +221,7 @@ Deno.test("a version holds for one path that is moved or deleted, and is refused
 
 Deno.test("what the first of several files says of itself is not said of the others", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const write = createToolRegistry([fileWriteTool(workspace)]).get("file_write") ?? assert.fail();
+    const write = createToolRegistry([fileWriteTool(() => workspace)]).get("file_write") ?? assert.fail();
     for (const name of ["a", "b"]) Deno.writeTextFileSync(`${root}/${name}`, "old\n");
     const files = [{ path: "a", content: "1\n", mode: "append" }, { path: "b", content: "2\n" }];
     for (const sent of [{ files }, { files: JSON.stringify(files) }]) {
@@ -237,7 +240,7 @@ Deno.test("what the first of several files says of itself is not said of the oth
 Deno.test("each obstacle of a move is named, a directory into itself among them", () =>
   withWorkspace(async ({ root, workspace }) => {
     fill(root);
-    const move = fileMoveTool(workspace);
+    const move = fileMoveTool(() => workspace);
     for (const copy of [false, true]) {
       const { message } = await failureOf(move, { paths: ["b", "d", "nope", "a"], destination: "d/e", copy });
       assert.match(message, /into itself \(d to d\/e\/d\)\n.*\(nope\)\nnothing was changed$/);
@@ -249,7 +252,7 @@ Deno.test("a new path in quotes, behind ~ or percent-encoded is refused with the
   withWorkspace(async ({ root, workspace }) => {
     Deno.mkdirSync(`${root}/d`);
     for (const name of ["a b", "100%25"]) Deno.writeTextFileSync(`${root}/d/${name}`, "1");
-    const [write, move] = [fileWriteTool(workspace), fileMoveTool(workspace)];
+    const [write, move] = [fileWriteTool(() => workspace), fileMoveTool(() => workspace)];
     for (
       const [given, meant] of [
         ["'d/n'", "d/n"],
@@ -280,23 +283,23 @@ Deno.test("a version beside a path that is not there is refused as not found, wi
   withWorkspace(async ({ root, workspace }) => {
     Deno.writeTextFileSync(`${root}/report.md`, "old\n");
     Deno.mkdirSync(`${root}/d`);
-    const { structured } = await answerOf(fileReadTool(workspace), { filename: "report.md" });
+    const { structured } = await answerOf(fileReadTool(() => workspace), { filename: "report.md" });
     for (const version of [structured["version"], structured["sha256"], "0".repeat(12)]) {
       const guard = { if_version: version };
       const path = "reprot.md";
       const calls = [
-        [fileWriteTool(workspace), { filename: path, content: "new", ...guard }],
-        [fileWriteTool(workspace), { filename: path, content: "new", mode: "append", ...guard }],
-        [fileWriteTool(workspace), {
+        [fileWriteTool(() => workspace), { filename: path, content: "new", ...guard }],
+        [fileWriteTool(() => workspace), { filename: path, content: "new", mode: "append", ...guard }],
+        [fileWriteTool(() => workspace), {
           filename: "a",
           content: "",
           files: [{ filename: path, content: "new", ...guard }],
         }],
-        [fileEditTool(workspace), { path, old_text: "old", new_text: "new", ...guard }],
-        [fileDeleteTool(workspace), { path, ...guard }],
-        [fileMoveTool(workspace), { path, destination: "b", ...guard }],
-        [fileMoveTool(workspace), { path, destination: "b", copy: true, ...guard }],
-        [fileMoveTool(workspace), { paths: [path], destination: "d", ...guard }],
+        [fileEditTool(() => workspace), { path, old_text: "old", new_text: "new", ...guard }],
+        [fileDeleteTool(() => workspace), { path, ...guard }],
+        [fileMoveTool(() => workspace), { path, destination: "b", ...guard }],
+        [fileMoveTool(() => workspace), { path, destination: "b", copy: true, ...guard }],
+        [fileMoveTool(() => workspace), { paths: [path], destination: "d", ...guard }],
       ] as const;
       for (const [tool, input] of calls) {
         const { code, message } = await failureOf(tool, input);
@@ -304,8 +307,11 @@ Deno.test("a version beside a path that is not there is refused as not found, wi
         assert.match(message, /no such file or directory \(reprot\.md\); did you mean report\.md\?/, tool.name);
       }
       const created = { filename: "other", content: "new", ...guard };
-      assert.match((await failureOf(fileWriteTool(workspace), created)).message, /leave if_version out to create it$/);
-      const directory = await failureOf(fileDeleteTool(workspace), { path: "d", recursive: true, ...guard });
+      assert.match(
+        (await failureOf(fileWriteTool(() => workspace), created)).message,
+        /leave if_version out to create it$/,
+      );
+      const directory = await failureOf(fileDeleteTool(() => workspace), { path: "d", recursive: true, ...guard });
       assert.match(directory.message, /it is a directory \(d\); a version is that of a file$/);
     }
     assert.deepEqual(Array.from(Deno.readDirSync(root), ({ name }) => name).sort(), ["d", "report.md"]);
@@ -313,7 +319,7 @@ Deno.test("a version beside a path that is not there is refused as not found, wi
 
 Deno.test("two names of one file in one call are one file: edits are made in their order, and no appended text is lost", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const [edit, write] = [fileEditTool(workspace), fileWriteTool(workspace)];
+    const [edit, write] = [fileEditTool(() => workspace), fileWriteTool(() => workspace)];
     Deno.mkdirSync(`${root}/d`);
     Deno.symlinkSync("d", `${root}/into`);
     Deno.symlinkSync("into/f", `${root}/link`);

@@ -17,7 +17,7 @@ import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_write creates, appends and changes only the version that the caller saw", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const write = fileWriteTool(workspace);
+    const write = fileWriteTool(() => workspace);
     const first = await answerOf(write, { filename: "a", content: "one", mode: "create" });
     assert.match(first.text, /^Created a \(3 bytes, version [0-9a-f]{12}\)$/);
     const again = await failureOf(write, { filename: "a", content: "x", mode: "create" });
@@ -41,7 +41,7 @@ Deno.test("file_write creates, appends and changes only the version that the cal
 for (const trash of [{ keepMs: 1e9, maxBytes: 1e9 }, null]) {
   Deno.test(`file_write writes several files or none of them, and names all that is in the way, ${trash === null ? "without" : "with"} a trash`, () =>
     withWorkspace(async ({ root, workspace }) => {
-      const write = fileWriteTool(workspace);
+      const write = fileWriteTool(() => workspace);
       Deno.mkdirSync(`${root}/d`);
       const names = (): string[] =>
         Array.from(Deno.readDirSync(root), ({ name }) => name).filter((name) => !name.startsWith(".")).sort();
@@ -117,7 +117,7 @@ for (const trash of [{ keepMs: 1e9, maxBytes: 1e9 }, null]) {
 
 Deno.test("what file_write adds to Latin-1 is Latin-1, and refused where Latin-1 lacks it", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const write = fileWriteTool(workspace);
+    const write = fileWriteTool(() => workspace);
     const file = `${root}/latin`;
     Deno.writeFileSync(file, Buffer.from("Köln\n", "latin1"));
     await answerOf(write, { filename: "latin", content: "München\n", mode: "append" });
@@ -138,7 +138,7 @@ Deno.test("what file_write adds to Latin-1 is Latin-1, and refused where Latin-1
 
 Deno.test("file_write keeps line ends, byte order mark and encoding of the file, and says so", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const write = fileWriteTool(workspace);
+    const write = fileWriteTool(() => workspace);
     const plain = "line\n".repeat(100_000); // the first letter beyond ASCII is far from the beginning
     const cases: [
       before: Buffer,
@@ -259,8 +259,8 @@ Deno.test("a write is shown to who approves it in the form in which it is then m
         for (const input of [{ content: "a\nB\n" }, { content: "c\n", mode: "append" }] as const) {
           if (encoding === "utf16le" && !text.startsWith("\ufeff")) continue;
           Deno.writeFileSync(`${root}/f`, Buffer.from(text, encoding));
-          const shown = await previewWrite(workspace, { filename: "f", ...input }, context);
-          await answerOf(fileWriteTool(workspace), { filename: "f", ...input });
+          const shown = await previewWrite(() => workspace, { filename: "f", ...input }, context);
+          await answerOf(fileWriteTool(() => workspace), { filename: "f", ...input });
           const after = Buffer.from(Deno.readFileSync(`${root}/f`)).toString(encoding);
           const made = await differenceOf(text, after);
           assert.equal(shown.slice(shown.indexOf("\n") + 1), showText(made), JSON.stringify([text, input]));
@@ -271,7 +271,7 @@ Deno.test("a write is shown to who approves it in the form in which it is then m
 
 Deno.test("what file_write puts in place of UTF-16, or adds to it, is UTF-16", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const write = fileWriteTool(workspace);
+    const write = fileWriteTool(() => workspace);
     for (const [name, swap] of [["le", false], ["be", true]] as const) {
       const bytes = (text: string) => {
         const buffer = Buffer.from(text, "utf16le");
@@ -286,7 +286,7 @@ Deno.test("what file_write puts in place of UTF-16, or adds to it, is UTF-16", (
 
 Deno.test("file_move moves, copies, makes directories, and treats links themselves", () =>
   withWorkspace(async ({ root, outside, workspace }) => {
-    const [move, remove] = [fileMoveTool(workspace), fileDeleteTool(workspace)];
+    const [move, remove] = [fileMoveTool(() => workspace), fileDeleteTool(() => workspace)];
     assert.equal((await answerOf(move, { destination: "d/e" })).text, "d/e/ created");
     assert.equal((await answerOf(move, { destination: "d/e" })).text, "d/e/ is there already");
     Deno.writeTextFileSync(`${root}/a`, "text");
@@ -314,7 +314,7 @@ Deno.test("file_move moves, copies, makes directories, and treats links themselv
 
 Deno.test("file_move copies a directory with what is in it, and leaves links out", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const move = fileMoveTool(workspace);
+    const move = fileMoveTool(() => workspace);
     for (const directory of ["d/e", "d/empty"]) Deno.mkdirSync(`${root}/${directory}`, { recursive: true });
     for (const name of ["d/a", "d/e/b"]) Deno.writeTextFileSync(`${root}/${name}`, name);
     Deno.symlinkSync("../../outside", `${root}/d/l`);
@@ -333,18 +333,18 @@ Deno.test("what lies deeper than a search goes is copied too, and a search and a
     const deep = Array(66).fill("d").join("/");
     Deno.mkdirSync(`${root}/${deep}`, { recursive: true });
     Deno.writeTextFileSync(`${root}/${deep}/f.txt`, "needle");
-    const { text } = await answerOf(fileMoveTool(workspace), { path: "d", destination: "c", copy: true });
+    const { text } = await answerOf(fileMoveTool(() => workspace), { path: "d", destination: "c", copy: true });
     assert.equal(text, "Copied d/ to c/ (1 file, 6 bytes)");
     assert.equal(Deno.readTextFileSync(`${root}/c${deep.slice(1)}/f.txt`), "needle");
     const unread = [`c/${Array(63).fill("d").join("/")}`, Array(64).fill("d").join("/")];
     const calls = [[fileSearchTool, { query: "needle" }], [fileListTool, { pattern: "*.txt" }]] as const;
     for (const [tool, input] of calls) {
-      const { text, structured } = await answerOf(tool(workspace), input);
+      const { text, structured } = await answerOf(tool(() => workspace), input);
       assert.match(text, /\(could not look into c\/d[d/]+, d[d/]+\)/);
       assert.deepEqual(structured["unread_directories"], unread);
     }
-    assert.match((await answerOf(fileListTool(workspace), { show: "summary" })).text, /could not look into/);
-    const asked = await answerOf(fileListTool(workspace), { path: ".", depth: 3 });
+    assert.match((await answerOf(fileListTool(() => workspace), { show: "summary" })).text, /could not look into/);
+    const asked = await answerOf(fileListTool(() => workspace), { path: ".", depth: 3 });
     assert.doesNotMatch(asked.text, /could not look into/, "the caller asked for no more");
   }));
 
@@ -353,7 +353,7 @@ Deno.test("the files that are offered as resources are all there, however deep t
     const deep = Array(70).fill("d").join("/");
     Deno.mkdirSync(`${root}/${deep}`, { recursive: true });
     for (const name of ["a", `${deep}/b`, `${deep}/c`, "d/e"]) Deno.writeTextFileSync(`${root}/${name}`, "");
-    const { listPage } = workspaceFilesResource(workspace);
+    const { listPage } = workspaceFilesResource(() => workspace);
     const found: string[] = [];
     for (let position: string | undefined, pages = 0; pages < 5; pages++) {
       const page = await listPage?.(principalOf("owner"), position, 1);
@@ -374,14 +374,14 @@ Deno.test("a copy of a directory that holds one that cannot be read is refused, 
       list: (path, options) =>
         path.text === "d/b" ? Promise.resolve(denied("permission")) : workspace.list(path, options),
     };
-    const refused = await failureOf(fileMoveTool(closed), { path: "d", destination: "new/e", copy: true });
+    const refused = await failureOf(fileMoveTool(() => closed), { path: "d", destination: "new/e", copy: true });
     assert.match(refused.message, /^Failed to copy: could not look into d\/b\/; nothing was copied$/);
     assert.throws(() => Deno.lstatSync(`${root}/new`), Deno.errors.NotFound);
   }));
 
 Deno.test("a copy of a directory that cannot be finished leaves nothing behind", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const move = fileMoveTool(workspace);
+    const move = fileMoveTool(() => workspace);
     Deno.mkdirSync(`${root}/d`);
     for (const name of ["a", "b", "c"]) Deno.writeTextFileSync(`${root}/d/${name}`, "x".repeat(40));
     const refused = await failureOf(move, { path: "d", destination: "new/e", copy: true });
@@ -392,7 +392,7 @@ Deno.test("a copy of a directory that cannot be finished leaves nothing behind",
 
 Deno.test("file_move onto a directory names the path in it, and with a slash at the end takes that path, as mv does", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const move = fileMoveTool(workspace);
+    const move = fileMoveTool(() => workspace);
     Deno.mkdirSync(`${root}/d`);
     Deno.writeTextFileSync(`${root}/a`, "a");
     Deno.writeTextFileSync(`${root}/b`, "b");
@@ -410,7 +410,7 @@ Deno.test("file_move onto a directory names the path in it, and with a slash at 
 
 Deno.test("a move into a directory that is there, the workspace itself too, names the path that works", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const move = fileMoveTool(workspace);
+    const move = fileMoveTool(() => workspace);
     for (const destination of [".", "./", "e"]) {
       for (const copy of [false, true]) {
         Deno.mkdirSync(`${root}/d/e`, { recursive: true });
@@ -434,7 +434,7 @@ Deno.test("a move into a directory that is there, the workspace itself too, name
 
 Deno.test("file_delete says that it can be undone where file_undo undoes it, and not where the trash has no room for all", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const [remove, undo] = [fileDeleteTool(workspace), fileUndoTool(workspace)];
+    const [remove, undo] = [fileDeleteTool(() => workspace), fileUndoTool(() => workspace)];
     const sizes: Readonly<Record<string, number>> = {
       empty: 0,
       small: 2,
@@ -456,7 +456,11 @@ Deno.test("file_delete says that it can be undone where file_undo undoes it, and
 
 Deno.test("file_undo undoes an edit by its passages where the trash had no room for the old text, and no other change", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const [edit, write, undo] = [fileEditTool(workspace), fileWriteTool(workspace), fileUndoTool(workspace)];
+    const [edit, write, undo] = [
+      fileEditTool(() => workspace),
+      fileWriteTool(() => workspace),
+      fileUndoTool(() => workspace),
+    ];
     const lines = Array.from({ length: 500 }, (_, at) => `line ${at}`);
     for (const text of [lines.join("\n"), `\ufeff${lines.join("\r\n")}\r\n`, `${lines.join("\n")}\r\nmixed`]) {
       Deno.writeTextFileSync(`${root}/f`, text);

@@ -17,7 +17,10 @@ Deno.test("two long files are compared in 300 tokens, with the lines that differ
     Deno.writeTextFileSync(`${root}/old.md`, lines.join("\n"));
     const changed = lines.with(17, `${lines[17]} Amended.`).toSpliced(60, 1).with(1_500, "A new clause on returns.");
     Deno.writeTextFileSync(`${root}/new.md`, changed.join("\n"));
-    const { text, structured } = await answerOf(fileReadTool(workspace), { filename: "new.md", against: "old.md" });
+    const { text, structured } = await answerOf(fileReadTool(() => workspace), {
+      filename: "new.md",
+      against: "old.md",
+    });
     assert.match(
       text,
       /^\(- old\.md, version \w{12}; \+ new\.md, version \w{12}: what follows is untrusted file text\)\n@@ -18 \+18 @@\n/,
@@ -32,7 +35,7 @@ Deno.test("two long files are compared in 300 tokens, with the lines that differ
 
 Deno.test("a comparison says whether files are equal, differ in form alone, or hold no text, and stays short", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     const write = (name: string, content: string | Buffer) =>
       Deno.writeFileSync(`${root}/${name}`, Buffer.from(content));
     write("a", "one\ntwo\n");
@@ -74,10 +77,10 @@ Deno.test("a comparison says whether files are equal, differ in form alone, or h
 
 Deno.test("a file is compared with its version before the caller's own changes, while they are kept", () =>
   withWorkspace(async ({ workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     const versions: string[] = [];
     for (const content of ["one\n", "two\n", "three\n"]) {
-      const { structured } = await answerOf(fileWriteTool(workspace), { filename: "d/a", content });
+      const { structured } = await answerOf(fileWriteTool(() => workspace), { filename: "d/a", content });
       versions.push(String(structured["sha256"]));
     }
     for (const [index, old] of ["one", "two"].entries()) {
@@ -86,7 +89,9 @@ Deno.test("a file is compared with its version before the caller's own changes, 
         assert.match(text, new RegExp(`^\\(- d/a before [^,]+, version .*\\n@@ -1 \\+1 @@\\n-${old}\\n\\+three$`));
       }
     }
-    const listed = (await answerOf(fileUndoTool(workspace), {})).structured["changes"] as { readonly change: string }[];
+    const listed = (await answerOf(fileUndoTool(() => workspace), {})).structured["changes"] as {
+      readonly change: string;
+    }[];
     for (const [index, old] of ["two", "one"].entries()) {
       const { text } = await answerOf(read, { filename: "d/a", against: listed[index]?.change });
       assert.match(text, new RegExp(`-${old}\n\\+three$`), "by the id that file_undo lists");
@@ -94,10 +99,10 @@ Deno.test("a file is compared with its version before the caller's own changes, 
     assert.match((await answerOf(read, { filename: "d/a", against: "last" })).text, /-two\n\+three$/);
     const created = await failureOf(read, { filename: "d/a", against: listed[2]?.change });
     assert.equal(created.code, "not_found");
-    await answerOf(fileEditTool(workspace), { path: "d/a", old_text: "three", new_text: "3" });
+    await answerOf(fileEditTool(() => workspace), { path: "d/a", old_text: "three", new_text: "3" });
     assert.match((await answerOf(read, { filename: "d/a", against: versions[2] })).text, /-three\n\+3$/);
     const other = await callTool(read, { filename: "d/a", against: versions[2] }, principalOf("another"));
     assert.ok(!other.ok && other.code === "not_found");
-    await answerOf(fileDeleteTool(workspace), { path: "d/a" });
+    await answerOf(fileDeleteTool(() => workspace), { path: "d/a" });
     assert.equal((await failureOf(read, { filename: "d/a", against: versions[2] })).code, "not_found");
   }, { trash: roomyTrash }));

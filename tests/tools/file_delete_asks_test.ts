@@ -16,7 +16,7 @@ type Reply = "accept" | "decline" | "cancel" | "none" | "gone" | "cannot ask";
 
 let now = 0;
 const deletingTool = (workspace: Workspace, isKept = true): Tool =>
-  fileDeleteTool(workspace, { isKept, clock: () => now });
+  fileDeleteTool(() => workspace, { isKept, clock: () => now });
 
 async function deleteWith(
   workspace: Workspace,
@@ -97,7 +97,7 @@ Deno.test("file_delete asks nothing where a rule about the call has decided", ()
     const current = [{ id: "1", tool: "file_delete", verdict: "allow" as const }];
     const rules = { current, load: () => Promise.resolve(), change: () => Promise.resolve(false), close: () => {} };
     const tool = gateTool(
-      fileDeleteTool(workspace),
+      fileDeleteTool(() => workspace),
       {
         rules,
         clock: Date.now,

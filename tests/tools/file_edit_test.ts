@@ -13,7 +13,7 @@ import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_edit replaces the one occurrence and answers with count, version and difference", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const edit = fileEditTool(workspace);
+    const edit = fileEditTool(() => workspace);
     Deno.writeTextFileSync(`${root}/a.txt`, "one\ntwo\nthree\n");
     const answer = await answerOf(edit, { path: "a.txt", old_text: "two", new_text: "2" });
     assert.match(answer.text, /^a\.txt: 1 replacement, 12 bytes, version [0-9a-f]{12}\n@@ -2 \+2 @@\n-two\n\+2$/);
@@ -24,7 +24,7 @@ Deno.test("file_edit replaces the one occurrence and answers with count, version
 
 Deno.test("file_edit replaces all only when asked, and says how often the text is there", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const edit = fileEditTool(workspace);
+    const edit = fileEditTool(() => workspace);
     Deno.writeTextFileSync(`${root}/a`, "x y x");
     const request = { path: "a", old_text: "x", new_text: "z" };
     assert.equal(
@@ -39,13 +39,13 @@ Deno.test("file_edit replaces all only when asked, and says how often the text i
 Deno.test("an edit that says nothing is the one beside it, and is made once", () =>
   withWorkspace(async ({ root, workspace }) => {
     Deno.writeTextFileSync(`${root}/a`, "one");
-    await answerOf(fileEditTool(workspace), { path: "a", old_text: "one", new_text: "one more", edits: [{}] });
+    await answerOf(fileEditTool(() => workspace), { path: "a", old_text: "one", new_text: "one more", edits: [{}] });
     assert.equal(Deno.readTextFileSync(`${root}/a`), "one more");
   }));
 
 Deno.test("file_edit finds a text in either Unicode form, as file_search does", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const edit = fileEditTool(workspace);
+    const edit = fileEditTool(() => workspace);
     const text = "caf\u00e9 \uac00\nx\n";
     for (const [stored, sent] of [["NFD", "NFC"], ["NFC", "NFD"], ["NFD", "NFD"], ["NFC", "NFC"]] as const) {
       Deno.writeTextFileSync(`${root}/a`, text.normalize(stored).replaceAll("\n", "\r\n"));
@@ -56,7 +56,7 @@ Deno.test("file_edit finds a text in either Unicode form, as file_search does", 
 
 Deno.test("file_edit says that a text is there without the line numbers or escapes that others put into it", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const edit = fileEditTool(workspace);
+    const edit = fileEditTool(() => workspace);
     Deno.writeTextFileSync(`${root}/a`, 'if (a < b && c) {\n  say("x")\n');
     for (
       const [sent, remedy] of [
@@ -74,7 +74,7 @@ Deno.test("the answer of a large edit stays short", () =>
   withWorkspace(async ({ root, workspace }) => {
     Deno.writeTextFileSync(`${root}/a`, "a\n".repeat(400_000));
     const request = { path: "a", old_text: "a", new_text: "b", replace_all: true };
-    const answer = await answerOf(fileEditTool(workspace), request);
+    const answer = await answerOf(fileEditTool(() => workspace), request);
     assert.equal(answer.structured["replacements"], 400_000);
     assert.ok(JSON.stringify(answer).length < 10_000);
     assert.equal(Deno.readTextFileSync(`${root}/a`), "b\n".repeat(400_000));
@@ -84,7 +84,7 @@ Deno.test("file_edit with dry_run changes nothing", () =>
   withWorkspace(async ({ root, workspace }) => {
     Deno.writeTextFileSync(`${root}/a`, "x");
     const request = { path: "a", old_text: "x", new_text: "long", dry_run: true };
-    const answer = await answerOf(fileEditTool(workspace), request);
+    const answer = await answerOf(fileEditTool(() => workspace), request);
     assert.match(answer.text, /\n\(dry run: nothing was changed\)$/);
     assert.deepEqual([answer.structured["changed"], answer.structured["size_bytes"]], [false, 4]);
     assert.equal(Deno.readTextFileSync(`${root}/a`), "x");
@@ -92,7 +92,7 @@ Deno.test("file_edit with dry_run changes nothing", () =>
 
 Deno.test("file_edit says why a text is not found or a file cannot be edited", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const edit = fileEditTool(workspace);
+    const edit = fileEditTool(() => workspace);
     Deno.writeTextFileSync(`${root}/mixed`, "a\r\nb\nc");
     Deno.writeFileSync(`${root}/binary`, Uint8Array.of(0, 0xff));
     const reason = async (path: string, old_text: string, new_text = "n"): Promise<string> =>
@@ -112,7 +112,7 @@ Deno.test("file_edit says why a text is not found or a file cannot be edited", (
 
 Deno.test("file_edit writes UTF-16 and Latin-1 back as they were, and refuses what they cannot hold", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const edit = fileEditTool(workspace);
+    const edit = fileEditTool(() => workspace);
     Deno.writeFileSync(`${root}/utf16`, new Uint8Array(Buffer.from("\ufeffgrün\r\nzwei\r\n", "utf16le")));
     Deno.writeFileSync(`${root}/latin1`, new Uint8Array(Buffer.from("grün\n", "latin1")));
     await answerOf(edit, { path: "utf16", old_text: "grün\nzwei", new_text: "żółty\n2" });
@@ -128,7 +128,7 @@ Deno.test("file_edit writes UTF-16 and Latin-1 back as they were, and refuses wh
 
 Deno.test("several edits are made in their order, each in what the one before left, in one or several files", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const edit = fileEditTool(workspace);
+    const edit = fileEditTool(() => workspace);
     Deno.writeTextFileSync(`${root}/a`, "one two\n");
     Deno.writeTextFileSync(`${root}/b`, "total totals\n");
     const { text, structured } = await answerOf(edit, {
@@ -150,7 +150,7 @@ Deno.test("several edits are made in their order, each in what the one before le
 
 Deno.test("when one of several edits cannot be made, nothing is changed, and the refusal names it", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const edit = fileEditTool(workspace);
+    const edit = fileEditTool(() => workspace);
     for (const name of ["a", "b"]) Deno.writeTextFileSync(`${root}/${name}`, "one\n");
     const edits = [
       { old_text: "one", new_text: "1" },
@@ -183,7 +183,7 @@ for (const trash of [{ keepMs: 1e9, maxBytes: 1e9 }, null]) {
         },
       };
       const edits = ["a", "b", "c"].map((path) => ({ path, old_text: "one", new_text: "1" }));
-      const refused = await failureOf(fileEditTool(full), { path: "a", edits });
+      const refused = await failureOf(fileEditTool(() => full), { path: "a", edits });
       assert.equal(
         refused.message,
         "Failed to edit file: no space left on the disk; delete what is not needed, or ask its operator (c); nothing was changed",
@@ -201,7 +201,8 @@ Deno.test("of many edits of one file at once none is refused, and few are made a
       writes++;
       return workspace.write(...given);
     };
-    const edit = fileEditTool({ ...workspace, write });
+    const written = { ...workspace, write };
+    const edit = fileEditTool(() => written);
     const ends = lines.keys().map((line) =>
       answerOf(edit, { path: "a", old_text: `line ${line} of`, new_text: `${line}:` })
     );
@@ -212,7 +213,7 @@ Deno.test("of many edits of one file at once none is refused, and few are made a
 
 Deno.test("concurrent edits of different lines all take effect; of one version exactly one does", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const edit = fileEditTool(workspace);
+    const edit = fileEditTool(() => workspace);
     const lines = Array.from({ length: 12 }, (_, n) => `line ${n};`);
     Deno.writeTextFileSync(`${root}/a`, lines.join("\n"));
     await Promise.all(lines.map((line) => answerOf(edit, { path: "a", old_text: line, new_text: `${line}!` })));
@@ -228,7 +229,7 @@ Deno.test("concurrent edits of different lines all take effect; of one version e
 
 Deno.test("an edit in a list takes what it leaves out from beside the list", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const edit = fileEditTool(workspace);
+    const edit = fileEditTool(() => workspace);
     for (const name of ["a", "b"]) Deno.writeTextFileSync(`${root}/${name}`, "cat cats cat\n");
     const shared = { old_text: "cat", new_text: "dog", whole_word: true, replace_all: true };
     await answerOf(edit, { ...shared, edits: [{ path: "a" }, { path: "b", whole_word: false }] });
@@ -256,7 +257,7 @@ Deno.test("an edit in a list takes what it leaves out from beside the list", () 
 
 Deno.test("a version that is given holds in every form of an edit, and for several files only in each of them", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const edit = fileEditTool(workspace);
+    const edit = fileEditTool(() => workspace);
     for (const name of ["a", "b"]) Deno.writeTextFileSync(`${root}/${name}`, "one two\n");
     const other = { old_text: "two", new_text: "2" };
     const { structured } = await answerOf(edit, { path: "a", old_text: "one", new_text: "1" });
@@ -285,7 +286,7 @@ Deno.test("a version that is given holds in every form of an edit, and for sever
 
 Deno.test("a refusal of several edits names all that is in the way, at most twenty", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const edit = fileEditTool(workspace);
+    const edit = fileEditTool(() => workspace);
     for (const name of ["a", "b"]) Deno.writeTextFileSync(`${root}/${name}`, "one\n");
     Deno.chmodSync(`${root}/b`, 0o444);
     const at = (path: string, old_text: string, new_text = "x") => ({ path, old_text, new_text });
@@ -318,7 +319,7 @@ Deno.test("a refused edit of several files says that nothing was changed, whatev
     Deno.writeTextFileSync(`${root}/a`, "one\n");
     const missing = { path: "zzz", old_text: "one", new_text: "two" };
     const edits = [{ path: "a", old_text: "one", new_text: "two" }];
-    const { message } = await failureOf(fileEditTool(workspace), { edits: [...edits, missing] });
+    const { message } = await failureOf(fileEditTool(() => workspace), { edits: [...edits, missing] });
     assert.match(message, /^Failed to edit file: no such file or directory \(zzz\); nothing was changed/);
     assert.equal(Deno.readTextFileSync(`${root}/a`), "one\n");
   }));
@@ -345,7 +346,7 @@ async function* inPieces(text: string): AsyncGenerator<Uint8Array> {
 
 Deno.test("file_edit edits files of up to 16 MiB, which one write could not bring", () =>
   inBoth(async (workspace) => {
-    const edit = fileEditTool(workspace);
+    const edit = fileEditTool(() => workspace);
     const put = async (path: string, text: string): Promise<void> => {
       assert.ok((await workspace.receive(at(path), inPieces(text))).ok);
     };
@@ -400,7 +401,7 @@ Deno.test("file_edit edits files of up to 16 MiB, which one write could not brin
 
 Deno.test("one change is made in fifty files that are named alone, and in no more of them", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const edit = fileEditTool(workspace);
+    const edit = fileEditTool(() => workspace);
     const edits = Array.from({ length: 51 }, (_, index) => `${index}.ts`);
     for (const path of edits) Deno.writeTextFileSync(`${root}/${path}`, 'import "./old";\n');
     const request = { old_text: "./old", new_text: "./new" };
@@ -415,14 +416,14 @@ Deno.test("file_edit takes one text beside edits for all of them", () =>
   withWorkspace(async ({ root, workspace }) => {
     Deno.writeTextFileSync(`${root}/a.txt`, "one\ntwo\nthree\n");
     const edits = [{ old_text: "one" }, { old_text: "three" }];
-    await answerOf(fileEditTool(workspace), { path: "a.txt", new_text: "1", edits });
+    await answerOf(fileEditTool(() => workspace), { path: "a.txt", new_text: "1", edits });
     assert.equal(Deno.readTextFileSync(`${root}/a.txt`), "1\ntwo\n1\n");
   }));
 
 Deno.test("file_edit says where old_text is, but for escapes that were written twice", () =>
   withWorkspace(async ({ root, workspace }) => {
     Deno.writeTextFileSync(`${root}/a.ts`, 'one\r\nif (x) {\r\n\treturn "a\\\\b";\r\n}\r\n');
-    const edit = fileEditTool(workspace);
+    const edit = fileEditTool(() => workspace);
     for (
       const [wanted, meant, line] of [
         ["if (x) {\\n\\treturn", "if (x) {\n\treturn", 2],
@@ -445,9 +446,9 @@ Deno.test("the other name of an edited file is read at once, with the old text",
   withWorkspace(async ({ root, workspace }) => {
     Deno.writeTextFileSync(`${root}/a`, "one\n");
     Deno.linkSync(`${root}/a`, `${root}/b`);
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     assert.equal((await answerOf(read, { filename: "a" })).text, "one\n");
-    const { text } = await answerOf(fileEditTool(workspace), { path: "a", old_text: "one", new_text: "1" });
+    const { text } = await answerOf(fileEditTool(() => workspace), { path: "a", old_text: "one", new_text: "1" });
     assert.match(text, /its other name \(hard link\) keeps the old text/);
     assert.equal((await answerOf(read, { filename: "b" })).text, "one\n");
   }, { trash: { keepMs: 1e9, maxBytes: 1e9 } }));
@@ -455,7 +456,7 @@ Deno.test("the other name of an edited file is read at once, with the old text",
 Deno.test("file_move says of what it replaces, moving or copying, one or several, which names keep the old text", async () => {
   for (const trash of [undefined, { keepMs: 1e9, maxBytes: 1e9 }]) {
     await withWorkspace(async ({ root, workspace }) => {
-      const move = fileMoveTool(workspace);
+      const move = fileMoveTool(() => workspace);
       const words = "its other name (hard link) keeps the old text";
       let links = 0;
       const fill = (isLinked: boolean): void => {
@@ -491,6 +492,6 @@ Deno.test("what an edit before has replaced is told from what never was there, h
   withWorkspace(async ({ root, workspace }) => {
     Deno.writeTextFileSync(`${root}/letters.txt`, "a".repeat(100_000));
     const edits = [{ old_text: "a", new_text: "b" }, { old_text: "a", new_text: "c".repeat(100_000) }];
-    const refused = await failureOf(fileEditTool(workspace), { path: "letters.txt", replace_all: true, edits });
+    const refused = await failureOf(fileEditTool(() => workspace), { path: "letters.txt", replace_all: true, edits });
     assert.match(refused.message, /no longer in the file after the edits before/);
   }));

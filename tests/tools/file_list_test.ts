@@ -8,7 +8,7 @@ import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_list gives trees, patterns, details, and pages that join without gap or overlap", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const list = fileListTool(workspace);
+    const list = fileListTool(() => workspace);
     for (const directory of ["a", "a/b", "a/b/c", "d"]) Deno.mkdirSync(`${root}/${directory}`);
     for (const file of ["a/1.txt", "a/b/2.txt", "a/b/c/3.md", "d/4.txt", "5.txt", "a.txt"]) {
       Deno.writeTextFileSync(`${root}/${file}`, file);
@@ -65,7 +65,7 @@ Deno.test("file_list gives trees, patterns, details, and pages that join without
 
 Deno.test("file_list gives as many entries as asked for, up to maxListEntries, and a cursor for the rest", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const list = fileListTool(workspace);
+    const list = fileListTool(() => workspace);
     for (let n = 0; n < 30; n++) Deno.writeTextFileSync(`${root}/${n}`, "");
     const lengthOf = async (options: Record<string, unknown>): Promise<number> => {
       const { structured } = await answerOf(list, options);
@@ -79,7 +79,7 @@ Deno.test("file_list gives as many entries as asked for, up to maxListEntries, a
 
 Deno.test("file_list sorts by size and time, and filters by time", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const list = fileListTool(workspace);
+    const list = fileListTool(() => workspace);
     Deno.mkdirSync(`${root}/d`);
     for (const [index, name] of ["a", "d/b", "d/c", "e"].entries()) {
       Deno.writeTextFileSync(`${root}/${name}`, "x".repeat([1_234, 10, 98_765_4, 340][index] ?? 0));
@@ -98,7 +98,7 @@ Deno.test("file_list sorts by size and time, and filters by time", () =>
     assert.deepEqual(newest.text.split("\n").map((line) => line.split(" ")[0]), ["e", "d/c", "(the"]);
     const since = await answerOf(list, { modified_after: "2026-11-02T12:00Z" });
     assert.deepEqual(since.text.split("\n"), ["d/", "  c 988K 2026-11-03", "e 340 2026-11-04"]);
-    const soon = fileListTool(workspace, { clock: () => Date.parse("2026-11-08T12:00Z") });
+    const soon = fileListTool(() => workspace, { clock: () => Date.parse("2026-11-08T12:00Z") });
     const tree = await answerOf(soon, { path: ".", depth: 2, show: "details", pattern: "{a,d,**/c}" });
     assert.deepEqual(tree.text.split("\n"), ["a 1.2K 2026-11-01", "d/", "d/c 988K 2026-11-03T00:00"]);
     const exactly = await answerOf(list, { modified_after: "2026-11-03T00:00Z" });
@@ -160,7 +160,7 @@ Deno.test("modified_after takes a time as a listing shows it, in UTC unless it n
 
 Deno.test("file_list sorts either way, however that is written, or refuses with the form that works", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const registered = createToolRegistry([fileListTool(workspace)]).get("file_list") ?? assert.fail();
+    const registered = createToolRegistry([fileListTool(() => workspace)]).get("file_list") ?? assert.fail();
     for (const [index, name] of ["b", "a", "d", "c"].entries()) {
       Deno.writeTextFileSync(`${root}/${name}`, "x".repeat([10, 40, 30, 20][index] ?? 0));
       Deno.utimeSync(`${root}/${name}`, 0, Date.UTC(2026, 10, [3, 2, 1, 4][index]) / 1000);
@@ -202,7 +202,7 @@ Deno.test("file_list sorts either way, however that is written, or refuses with 
 
 Deno.test("file_list counts files, bytes and lines by extension", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const list = fileListTool(workspace);
+    const list = fileListTool(() => workspace);
     Deno.mkdirSync(`${root}/d`);
     const files: Record<string, string> = {
       "a.ts": "1\n2\n",
@@ -240,7 +240,7 @@ Deno.test("a summary names files whose lines it could not count, and has no line
     Deno.linkSync(`${outside}/a.js`, `${root}/a.js`);
     Deno.linkSync(`${root}/a.js`, `${root}/b.js`);
     Deno.writeTextFileSync(`${root}/c.js`, "1\n2\n");
-    const { text } = await answerOf(fileListTool(workspace), { show: "summary" });
+    const { text } = await answerOf(fileListTool(() => workspace), { show: "summary" });
     assert.deepEqual(text.split("\n"), [
       "3 files in 0 directories, 8 bytes, 2 lines",
       ".js: 3 files, 8, 2 lines",
@@ -249,7 +249,7 @@ Deno.test("a summary names files whose lines it could not count, and has no line
   });
   await withWorkspace(async ({ root, workspace }) => {
     for (let n = 0; n < 30; n++) Deno.writeTextFileSync(`${root}/${n}.js`, "x\n");
-    const { text, structured } = await answerOf(fileListTool(workspace, { maxVisits: 20 }), { show: "summary" });
+    const { text, structured } = await answerOf(fileListTool(() => workspace, { maxVisits: 20 }), { show: "summary" });
     assert.match(text, /^at least 20 files in 0 directories/);
     assert.doesNotMatch(text, /\d lines?/);
     assert.match(text, /\n\(lines were not counted\)\n\(the tree is larger/);
@@ -264,7 +264,7 @@ Deno.test("a summary names files whose lines it could not count, and has no line
 
 Deno.test("file_list finds equal files, and reads only those of one size", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const list = fileListTool(workspace);
+    const list = fileListTool(() => workspace);
     Deno.mkdirSync(`${root}/d`);
     const large = "x".repeat(600_000);
     const files = { a: large, "d/b": large, c: `${large.slice(1)}y`, e: "same", f: "same", g: "diff", h: "", i: "" };
@@ -283,7 +283,7 @@ Deno.test("file_list says which files it had no time to compare, and not that th
     for (let n = 0; n < 6; n++) Deno.writeTextFileSync(`${root}/${n}.bin`, "x".repeat(600_000));
     for (const lasts of [8, 12, 16, 24]) {
       let ticks = 0;
-      const list = fileListTool(workspace, { maxListMilliseconds: lasts, clock: () => ++ticks });
+      const list = fileListTool(() => workspace, { maxListMilliseconds: lasts, clock: () => ++ticks });
       const { text, structured } = await answerOf(list, { show: "duplicates" });
       assert.doesNotMatch(text, /none equal/);
       assert.match(text, /not compared, for lack of time or .*: \d+ files?: |the tree is larger/);
@@ -293,7 +293,7 @@ Deno.test("file_list says which files it had no time to compare, and not that th
 
 Deno.test("file_list passes over what is ignored when it goes below a directory, and says so", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const list = fileListTool(workspace);
+    const list = fileListTool(() => workspace);
     for (const directory of ["node_modules/x", "src", ".git"]) {
       Deno.mkdirSync(`${root}/${directory}`, { recursive: true });
     }
@@ -314,7 +314,7 @@ Deno.test("file_list passes over what is ignored when it goes below a directory,
 
 Deno.test("a sorted listing, a summary and a search for equal files say when the tree is too large for them", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const list = fileListTool(workspace, { maxVisits: 20 });
+    const list = fileListTool(() => workspace, { maxVisits: 20 });
     for (const directory of ["many", "other"]) Deno.mkdirSync(`${root}/${directory}`);
     for (let n = 0; n < 30; n++) Deno.writeTextFileSync(`${root}/many/${n}`, "x");
     Deno.writeTextFileSync(`${root}/other/largest`, "xxx");
@@ -333,10 +333,10 @@ Deno.test("a sorted listing, a summary and a search for equal files say when the
 Deno.test("a sorted listing is that of the whole tree, however many entries come before the largest", () =>
   withWorkspace(async ({ root, workspace }) => {
     for (let n = 0; n < 6_000; n++) Deno.writeTextFileSync(`${root}/${n}`, n % 500 === 0 ? "xx".repeat(n) : "x");
-    const { structured } = await answerOf(fileListTool(workspace), { sort: "size", limit: 3 });
+    const { structured } = await answerOf(fileListTool(() => workspace), { sort: "size", limit: 3 });
     assert.deepEqual((structured["entries"] as { name: string }[]).map(({ name }) => name), ["5500", "5000", "4500"]);
     assert.equal(structured["total"], 6_000);
-    const summary = await answerOf(fileListTool(workspace), { show: "summary" });
+    const summary = await answerOf(fileListTool(() => workspace), { show: "summary" });
     assert.match(summary.text, /^6000 files in 0 directories, \S+ bytes, 5999 lines\n/);
   }));
 
@@ -345,10 +345,10 @@ Deno.test("what exclude names is not entered, so that it uses up none of a listi
     for (const directory of ["a/many", "b"]) Deno.mkdirSync(`${root}/${directory}`, { recursive: true });
     for (let index = 0; index < 60; index++) Deno.writeTextFileSync(`${root}/a/many/${index}`, "x");
     Deno.writeTextFileSync(`${root}/b/last.txt`, "hit");
-    const list = fileListTool(workspace, { maxVisits: 30 });
+    const list = fileListTool(() => workspace, { maxVisits: 30 });
     assert.equal((await answerOf(list, { sort: "size", exclude: ["many"] })).structured["incomplete"], undefined);
     assert.equal((await answerOf(list, { sort: "size" })).structured["incomplete"], true);
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     const found = await answerOf(search, { query: "hit", exclude: ["a/*"] });
     assert.deepEqual([found.structured["hits"], found.structured["next_cursor"]], [1, undefined]);
     assert.ok((await answerOf(search, { query: "hit" })).structured["next_cursor"] !== undefined);

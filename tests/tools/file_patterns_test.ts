@@ -26,7 +26,7 @@ const tree = {
 Deno.test("patterns count from path and from the workspace, and those that fit nothing are named", () =>
   withWorkspace(async ({ root, workspace }) => {
     fill(root, tree);
-    const [list, search] = [fileListTool(workspace), fileSearchTool(workspace)];
+    const [list, search] = [fileListTool(() => workspace), fileSearchTool(() => workspace)];
     const found = async (input: Record<string, unknown>): Promise<readonly string[]> => {
       const { structured } = await answerOf(search, { query: "needle", path: "config", show: "files", ...input });
       const names = (structured["matches"] as { readonly filename: string }[]).map(({ filename }) => filename);
@@ -50,7 +50,7 @@ Deno.test("patterns count from path and from the workspace, and those that fit n
 Deno.test("a pattern that fits nothing is named with the form that works", () =>
   withWorkspace(async ({ root, workspace }) => {
     fill(root, tree);
-    const [list, search] = [fileListTool(workspace), fileSearchTool(workspace)];
+    const [list, search] = [fileListTool(() => workspace), fileSearchTool(() => workspace)];
     for (
       const [pattern, working] of [
         [".*\\.java$", "*.java"],
@@ -141,7 +141,7 @@ Deno.test("a pattern that fits nothing is named with the form that works", () =>
 Deno.test("a pattern that ends with a slash is about directories alone", () =>
   withWorkspace(async ({ root, workspace }) => {
     fill(root, { ...tree, "src/tls": "a file\n" });
-    const list = fileListTool(workspace);
+    const list = fileListTool(() => workspace);
     for (
       const [input, expected] of [
         [{ pattern: "*/" }, ["config/", "  config/", "  tls/", "src/"]],
@@ -158,7 +158,7 @@ Deno.test("a pattern that ends with a slash is about directories alone", () =>
 Deno.test("what was to be excluded and was not is named beside what was found, with the form that works", () =>
   withWorkspace(async ({ root, workspace }) => {
     fill(root, tree);
-    const [list, search] = [fileListTool(workspace), fileSearchTool(workspace)];
+    const [list, search] = [fileListTool(() => workspace), fileSearchTool(() => workspace)];
     for (
       const [exclude, working] of [
         ["*.ts,*.tsx", "{*.ts,*.tsx}"],
@@ -187,7 +187,7 @@ Deno.test("what was to be excluded and was not is named beside what was found, w
 Deno.test("what is hidden is left out at every depth where a caller says so, and a path that is itself hidden is not", () =>
   withWorkspace(async ({ root, workspace }) => {
     fill(root, { ".git2/a.ts": "needle\n", "src/.cache/a.ts": "needle\n", "src/a.ts": "needle\n", ".env": "needle\n" });
-    const [list, search] = [fileListTool(workspace), fileSearchTool(workspace)];
+    const [list, search] = [fileListTool(() => workspace), fileSearchTool(() => workspace)];
     const ask = async (tool: Tool, args: Record<string, unknown>): Promise<string> => {
       const parsed = parseToolInput(createToolRegistry([tool]).get(tool.name) ?? assert.fail(), args);
       return parsed.ok ? (await answerOf(tool, parsed.value)).texts.join("\n") : assert.fail(parsed.error);
@@ -210,7 +210,7 @@ Deno.test("what is hidden is left out at every depth where a caller says so, and
 Deno.test("a search that finds nothing says where it almost is, and that a file has the name", () =>
   withWorkspace(async ({ root, workspace }) => {
     fill(root, { "d/a.md": "one\nIt’s the “Plan” – Foo.bar\n", "d/notes.txt": "", "e/notes.txt": "" });
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     for (
       const input of [
         { query: "it's" },
@@ -271,7 +271,7 @@ Deno.test("lines must hold all of some texts and none of others, with a query or
   withWorkspace(async ({ root, workspace }) => {
     const lines = ["ERROR timeout db", "ERROR declined", "INFO timeout", "", "Error DB timeout"];
     fill(root, { "a.log": `${lines.join("\n")}\n`, "b.log": `${"x".repeat(70_000)} ERROR timeout\n` });
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     const cases: readonly (readonly [Record<string, unknown>, readonly number[]])[] = [
       [{ query: "ERROR", all: ["timeout"] }, [1]],
       [{ all: ["timeout", "ERROR"] }, [1]],
@@ -302,7 +302,7 @@ Deno.test("lines must hold all of some texts and none of others, with a query or
 Deno.test("a search for several texts that finds nothing says which of them is not there", () =>
   withWorkspace(async ({ root, workspace }) => {
     fill(root, { "a.txt": "red fox\nblue hen and red cow\n", "b.txt": "Green\n" });
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     for (
       const [input, said] of [
         [{ query: "red", all: ["zebra"] }, "found nowhere: zebra"],
@@ -331,7 +331,7 @@ Deno.test("a search for several texts that finds nothing says which of them is n
 Deno.test("a search of some lines of a file takes the range as file_read does", () =>
   withWorkspace(async ({ root, workspace }) => {
     fill(root, { "a.txt": Array.from({ length: 100 }, (_, n) => `line ${n + 1}\n`).join(""), "bb:3": "line\n" });
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     const found = async (path: string, more = {}): Promise<readonly number[]> => {
       const { structured } = await answerOf(search, { query: "line", path, ...more });
       assert.equal(structured["next_cursor"], undefined);
@@ -364,7 +364,7 @@ Deno.test("a search of lines behind a file's end says how many lines there are, 
       new Uint8Array([0xff, 0xfe, ...[..."a\nb\nc\n"].flatMap((each) => [each.charCodeAt(0), 0])]),
     );
     Deno.writeTextFileSync(`${root}/long.txt`, `${"x".repeat(300_000)}\n`.repeat(3));
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     const ask = async (input: Record<string, unknown>): Promise<string> => (await answerOf(search, input)).text;
     const there = {
       two: "2 lines",
@@ -400,7 +400,7 @@ Deno.test("a search of lines behind a file's end says how many lines there are, 
 Deno.test("file_list lists one file, and sizes to the byte where they are asked for", () =>
   withWorkspace(async ({ root, workspace }) => {
     fill(root, { "d/a.txt": "x".repeat(12_345), "d/b.txt": "x\ny\n" });
-    const list = fileListTool(workspace, { clock: () => Date.parse("2030-01-01T00:00Z") });
+    const list = fileListTool(() => workspace, { clock: () => Date.parse("2030-01-01T00:00Z") });
     Deno.utimeSync(`${root}/d/a.txt`, new Date("2026-11-01"), new Date("2026-11-01"));
     const text = async (input: Record<string, unknown>): Promise<string> => (await answerOf(list, input)).text;
     assert.equal(await text({ path: "d/a.txt", show: "details" }), "a.txt 12.3K 2026-11-01".replace("12.3K", "12K"));
@@ -417,13 +417,13 @@ Deno.test("copies of the tree that coding agents make are passed over, as ignore
   withWorkspace(async ({ root, workspace }) => {
     const paths = ["src/a.ts", ".worktrees/x/src/a.ts", ".claude/worktrees/y/src/a.ts", "docs/worktrees/a.ts"];
     fill(root, Object.fromEntries(paths.map((path) => [path, "needle\n"])));
-    const { text, structured } = await answerOf(fileSearchTool(workspace), { query: "needle" });
+    const { text, structured } = await answerOf(fileSearchTool(() => workspace), { query: "needle" });
     assert.equal(structured["hits"], 2);
     assert.match(text, /2 ignored entries skipped: \.claude\/worktrees\/, \.worktrees\/; set include_ignored/);
-    const all = await answerOf(fileSearchTool(workspace), { query: "needle", include_ignored: true });
+    const all = await answerOf(fileSearchTool(() => workspace), { query: "needle", include_ignored: true });
     assert.equal(all.structured["hits"], 4);
     assert.equal(
-      (await answerOf(fileSearchTool(workspace), { query: "needle", path: ".worktrees/x" })).structured["hits"],
+      (await answerOf(fileSearchTool(() => workspace), { query: "needle", path: ".worktrees/x" })).structured["hits"],
       1,
     );
   }));
@@ -432,6 +432,6 @@ Deno.test("of the binary files that a search passed over those are named first t
   withWorkspace(async ({ root, workspace }) => {
     const paths = [".git/a", ".git/b", ".git/c", ".git/d", "node_modules/e", "src/f.dat"];
     fill(root, Object.fromEntries(paths.map((path) => [path, "\0"])));
-    const { text } = await answerOf(fileSearchTool(workspace), { query: "x", include_ignored: true });
+    const { text } = await answerOf(fileSearchTool(() => workspace), { query: "x", include_ignored: true });
     assert.match(text, /6 binary: src\/f\.dat, \.git\/b, \.git\/c, \.\.\./);
   }));

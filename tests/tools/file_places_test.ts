@@ -67,7 +67,7 @@ Deno.test("file_delete holds no place while a person is asked, and none begins b
     const { ofWork } = createFilePlaces();
     let [inPlace, most, asked] = [0, 0, 0];
     const answered = Promise.withResolvers<void>();
-    const tool: Tool = fileDeleteTool(workspace, {
+    const tool: Tool = fileDeleteTool(() => workspace, {
       inPlace: (context, work) =>
         ofWork(context, async () => {
           most = Math.max(most, ++inPlace);

@@ -9,7 +9,7 @@ import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_read gives the lines that head, tail and the range ask for", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     Deno.writeTextFileSync(`${root}/a`, "1\n2\n3\n4\n5");
     const content = async (options: Record<string, unknown>): Promise<unknown[]> => {
       const { structured } = await answerOf(read, { filename: "a", ...options });
@@ -34,7 +34,7 @@ Deno.test("file_read gives the lines that head, tail and the range ask for", () 
 
 Deno.test("lines behind a name may be in words, where they can mean one thing, and a file of the whole name comes first", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     const lines = Array.from({ length: 60 }, (_, index) => `${index + 1}\n`);
     Deno.writeTextFileSync(`${root}/a b.md`, lines.join(""));
     const forms: Record<string, readonly [first: number, last: number]> = {
@@ -56,7 +56,7 @@ Deno.test("lines behind a name may be in words, where they can mean one thing, a
 
 Deno.test("a file whose name ends as a range does is read in part in a list, too; a range beside another is refused", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     const registered = createToolRegistry([read]).get("file_read") ?? assert.fail();
     const inputOf = (files: readonly unknown[]): unknown => {
       const parsed = parseToolInput(registered, { files });
@@ -101,7 +101,7 @@ Deno.test("an answer with fewer of the last lines than were asked for says so, a
   for (const maxReadBytes of [100_000, 500]) {
     await withWorkspace(async ({ root, workspace }) => {
       Deno.writeTextFileSync(`${root}/a`, "123456789\n".repeat(100));
-      const read = fileReadTool(workspace);
+      const read = fileReadTool(() => workspace);
       const noticeOf = async (input: Record<string, unknown>): Promise<string> => (await answerOf(read, input)).text;
       assert.match(
         await noticeOf({ filename: "a:-20", max_bytes: 100 }),
@@ -117,7 +117,7 @@ Deno.test("a text larger than one read comes in parts that join to the whole, wh
   await fc.assert(
     fc.asyncProperty(fc.array(line, { minLength: 1, maxLength: 12 }), async (lines) => {
       await withWorkspace(async ({ root, workspace }) => {
-        const read = fileReadTool(workspace);
+        const read = fileReadTool(() => workspace);
         const whole = lines.join("\n");
         Deno.writeTextFileSync(`${root}/a`, whole);
         let joined = "";
@@ -141,7 +141,7 @@ Deno.test("a text larger than one read comes in parts that join to the whole, wh
 
 Deno.test("line ranges and tails of a text larger than one read are right, and continue where they are cut", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     const lines = Array.from({ length: 100 }, (_, n) => `line ${n + 1}\n`);
     Deno.writeTextFileSync(`${root}/a`, lines.join(""));
     for (const [start, end] of [[1, 3], [50, 55], [98, 100], [100, 200]] as const) {
@@ -165,7 +165,7 @@ Deno.test("line ranges and tails of a text larger than one read are right, and c
 
 Deno.test("a cursor of a text that was changed since is refused", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     Deno.writeTextFileSync(`${root}/a`, "x".repeat(100));
     const { structured } = await answerOf(read, { filename: "a" });
     Deno.writeTextFileSync(`${root}/a`, "y".repeat(101));
@@ -175,7 +175,7 @@ Deno.test("a cursor of a text that was changed since is refused", () =>
 
 Deno.test("images and audio come as media content, with their type", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3]);
     Deno.writeFileSync(`${root}/a.txt`, png);
     const image = await answerOf(read, { filename: "a.txt" });
@@ -190,7 +190,7 @@ Deno.test("images and audio come as media content, with their type", () =>
 
 Deno.test("head, tail and ranges are right wherever the ends of the reads fall, also inside lines longer than one", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     const kibibyte = 1024;
     const lines = [
       1,
@@ -221,7 +221,7 @@ Deno.test("head, tail and ranges are right wherever the ends of the reads fall, 
 
 Deno.test("a place in a line is read in files of any size, and what cannot be decoded is refused with what works", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     const line = "Für die Größe der Straße ".repeat(8);
     const padding = `${line}\n`.repeat(100_000); // some 20 MiB
     const long = `${"ä".repeat(700_000)}NEEDLE${"ö".repeat(700_000)}`;
@@ -242,7 +242,7 @@ Deno.test("a place in a line is read in files of any size, and what cannot be de
     }
     const { message } = await failureOf(read, { filename: "wide:100:99" });
     assert.match(message, /of which at most 16777216 are decoded; file_search finds lines in it \(wide\)$/);
-    const found = await answerOf(fileSearchTool(workspace, { maxSearchMilliseconds: Infinity }), {
+    const found = await answerOf(fileSearchTool(() => workspace, { maxSearchMilliseconds: Infinity }), {
       path: "wide",
       query: "NEEDLE",
     });
@@ -251,7 +251,7 @@ Deno.test("a place in a line is read in files of any size, and what cannot be de
 
 Deno.test("a line that is longer than what is read of it is refused beyond that, not called shorter", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     Deno.writeTextFileSync(`${root}/a`, "x".repeat(18 * 1024 * 1024));
     const { structured } = await answerOf(read, { filename: "a:1:16000000-16000001" });
     assert.equal(structured["content"], "xx");

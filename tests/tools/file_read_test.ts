@@ -6,7 +6,7 @@ import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_read of a whole file is exactly its text, and what there is to say about it follows", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     const cases: [string, RegExp][] = [
       ["one\ntwo\n", /^\(a\.txt: 2 lines, 8 bytes, version [0-9a-f]{12}; untrusted file text\)$/],
       ["", /^\(a\.txt: 0 lines, 0 bytes, /],
@@ -29,7 +29,7 @@ Deno.test("file_read of a whole file is exactly its text, and what there is to s
 
 Deno.test("file_read of a part says first which part, how much of it is the file's, and how to go on", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     Deno.writeTextFileSync(`${root}/a.txt`, Array.from({ length: 100 }, (_, n) => `line ${n + 1}\n`).join(""));
     const [notice, text] = (await answerOf(read, { filename: "a.txt", start_line: 40, end_line: 42 })).texts;
     assert.match(
@@ -52,7 +52,7 @@ Deno.test("file_read of a part says first which part, how much of it is the file
 
 Deno.test("a file name may end in the lines that are wanted, unless a file is called so", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     Deno.writeTextFileSync(`${root}/a.txt`, "1\n2\n3\n4\n5\n");
     const contentOf = async (filename: string) => (await answerOf(read, { filename })).structured["content"];
     assert.equal(await contentOf("a.txt:2-3"), "2\n3\n");
@@ -70,7 +70,7 @@ Deno.test("a file name may end in the lines that are wanted, unless a file is ca
 
 Deno.test("file_read of several files gives each with its notice, and says of the rest why not", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     Deno.writeTextFileSync(`${root}/a`, "one\n");
     Deno.writeTextFileSync(`${root}/b`, "two\nthree\n");
     Deno.writeFileSync(`${root}/binary`, Uint8Array.of(0, 0xff));
@@ -97,7 +97,7 @@ Deno.test("file_read of several files gives each with its notice, and says of th
 
 Deno.test("all files of one call share its page", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     for (const name of ["a", "b", "c"]) Deno.writeTextFileSync(`${root}/${name}`, `${name.repeat(39)}\n`.repeat(2));
     const { texts } = await answerOf(read, { filename: "a", files: ["b", "c"], max_bytes: 120 });
     assert.match(texts[2] ?? "", /^\(b: line 1 of 2; .* cursor /);
@@ -106,7 +106,7 @@ Deno.test("all files of one call share its page", () =>
 
 Deno.test("all files of one call hold no more than one read may, whatever is asked for, images included", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     const png = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, ...Array(392).fill(1)]);
     for (const name of ["a", "b", "c"]) {
       Deno.writeFileSync(`${root}/${name}.png`, png);
@@ -122,7 +122,7 @@ Deno.test("all files of one call hold no more than one read may, whatever is ask
 
 Deno.test("UTF-16 and Latin-1 are told apart from binary files, and read as the text they hold", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     const text = "Grüße\nzweite Zeile\n";
     const files: Record<string, [Uint8Array, string, string]> = {
       le: [Buffer.from(`\ufeff${text}`, "utf16le"), `\ufeff${text}`, "utf-16le"],
@@ -154,7 +154,7 @@ Deno.test("pages of a file join to the whole, whatever its encoding, lines and t
       fc.constantFrom("utf8", "utf16le"),
       async (lines, maxBytes, encoding) => {
         await withWorkspace(async ({ root, workspace }) => {
-          const read = fileReadTool(workspace);
+          const read = fileReadTool(() => workspace);
           const whole = (encoding === "utf8" ? "" : "\ufeff") + lines.join("\n");
           Deno.writeFileSync(`${root}/a`, new Uint8Array(Buffer.from(whole, encoding as "utf8")));
           const parts: unknown[] = [];

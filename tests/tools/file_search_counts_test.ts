@@ -7,8 +7,8 @@ import { answerOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_search counts what file_edit replaces, in lines of any length", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const search = fileSearchTool(workspace);
-    const edit = fileEditTool(workspace);
+    const search = fileSearchTool(() => workspace);
+    const edit = fileEditTool(() => workspace);
     const texts = {
       short: "var a=1,var,vary; var\nnone\nvar\n",
       odd: `${"é".repeat(300)} var var ${"x".repeat(300)}var\n`,
@@ -41,7 +41,7 @@ Deno.test("file_search counts what file_edit replaces, in lines of any length", 
     const first = await answerOf(search, { query: "var", path: "longer" });
     const [match] = first.structured["matches"] as { readonly columns: readonly number[] }[];
     for (const column of match?.columns ?? assert.fail()) {
-      const there = await answerOf(fileReadTool(workspace), { filename: `longer:1:${column}-${column + 2}` });
+      const there = await answerOf(fileReadTool(() => workspace), { filename: `longer:1:${column}-${column + 2}` });
       assert.equal(there.structured["content"], "var");
     }
     // an expression may look at a whole long line for each match: shown lines say that there may be more
@@ -51,7 +51,7 @@ Deno.test("file_search counts what file_edit replaces, in lines of any length", 
 
 Deno.test("file_search counts every match of an expression in a long line, and tells all its texts", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     const words = Array.from(
       { length: 3_600 },
       (_, index) => index % 9 < 5 ? "open" : index % 3 === 0 ? "schloß" : "shut",
@@ -79,7 +79,7 @@ Deno.test("file_search counts every match of an expression in a long line, and t
 
 Deno.test("file_search counts how often which text matched, the most frequent first", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     const states = ["open", "closed", "open", "held", "open", "closed"];
     Deno.writeTextFileSync(
       `${root}/a.json`,
@@ -108,7 +108,7 @@ Deno.test("file_search counts how often which text matched, the most frequent fi
 
 Deno.test("file_search names the texts that are there most often, wherever they stand among very many different ones", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     const rare = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => `id=u${from + at}`);
     const [robot, second] = [new Array<string>(500).fill("id=ROBOT"), new Array<string>(300).fill("id=SECOND")];
     const among = (often: readonly string[]) =>
@@ -143,7 +143,7 @@ Deno.test("file_search names the texts that are there most often, though few of 
     }
     Deno.writeTextFileSync(`${root}/log`, lines.join("\n"));
     const input = { query: "id=\\w+", regex: true, show: "texts", limit: 2 };
-    const { text, structured } = await answerOf(fileSearchTool(workspace), input);
+    const { text, structured } = await answerOf(fileSearchTool(() => workspace), input);
     const [robot, second] = structured["texts"] as { readonly text: string; readonly count: number }[];
     assert.deepEqual([robot?.text, second?.text], ["id=ROBOT", "id=SECOND"], text);
     const missed = [500 - (robot?.count ?? 0), 250 - (second?.count ?? 0)];

@@ -8,7 +8,7 @@ const [nfc, nfd] = ["Der Größe nach: café, naïve Ångström", "Der Größe n
 
 Deno.test("a text is found in either Unicode form, whatever the form of the query", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     const files = { "composed.txt": nfc, "decomposed.txt": nfd, "plain.txt": "Der Grosse nach: cafe" };
     for (const [name, text] of Object.entries(files)) Deno.writeTextFileSync(`${root}/${name}`, `${text}\n`);
     const queries: readonly (readonly [string, Record<string, unknown>])[] = [
@@ -42,7 +42,7 @@ Deno.test("a text is found in either Unicode form, whatever the form of the quer
 
 Deno.test("matches in either Unicode form are counted, in long lines too", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     const [one, other] = ["é".normalize("NFC"), "é".normalize("NFD")];
     Deno.writeTextFileSync(`${root}/short`, `${one} ${other} ${one}\n`);
     for (const [name, repeats] of [["long", 20_000], ["longer", 600_000]] as const) {
@@ -54,7 +54,7 @@ Deno.test("matches in either Unicode form are counted, in long lines too", () =>
 
 Deno.test("names are found in either Unicode form, as patterns and as the query", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     for (const form of ["NFC", "NFD"]) Deno.writeTextFileSync(`${root}/${form}-résumé.md`.normalize(form), "x\n");
     for (const form of ["NFC", "NFD"]) {
       const { structured } = await answerOf(search, { pattern: "*résumé*".normalize(form) });
@@ -66,7 +66,7 @@ Deno.test("names are found in either Unicode form, as patterns and as the query"
 
 Deno.test("a search that finds nothing says what of the query fits no line, and the form that works", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     Deno.mkdirSync(`${root}/node_modules`);
     Deno.writeTextFileSync(`${root}/a.ts`, "settle the fare\nfunction f() {\n  return 1;\n}\n");
     const cases: readonly (readonly [Record<string, unknown>, RegExp, Record<string, unknown>])[] = [
@@ -116,7 +116,7 @@ Deno.test("a search that finds nothing says what of the query fits no line, and 
 Deno.test("expressions of JavaScript, Python and PCRE are taken where RE2 writes the same otherwise", () =>
   withWorkspace(async ({ root, workspace }) => {
     Deno.writeTextFileSync(`${root}/a`, "caf\u00e9 one\nfox \u{1f98a} $5 \\u00e9\nend Z\n");
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     for (
       const [query, line] of [
         ["caf\\u00e9", 1],
@@ -139,7 +139,7 @@ Deno.test("expressions of JavaScript, Python and PCRE are taken where RE2 writes
 
 Deno.test("text that holds a NUL is searched where its file is named, as it is read and edited", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     for (const text of ["a\0b\nneedle\n", `${"x\n".repeat(50_000)}\0\nneedle\n`]) {
       for (const [encoding, mark] of [["utf8", ""], ["utf8", "\ufeff"], ["utf16le", "\ufeff"]] as const) {
         Deno.writeFileSync(`${root}/f`, Buffer.from(mark + text, encoding));

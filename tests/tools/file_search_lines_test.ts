@@ -49,8 +49,8 @@ Deno.test("file_search finds in a line of megabytes what a look at the whole lin
     for (const [name, encode] of Object.entries(encodings)) {
       await write(workspace, name, encode(`first\n${longLine}\nafter tail\nend`));
     }
-    const search = fileSearchTool(workspace);
-    const read = fileReadTool(workspace);
+    const search = fileSearchTool(() => workspace);
+    const read = fileReadTool(() => workspace);
     const column = Array.from(longLine.slice(0, longLine.indexOf("needle"))).length + 1;
     const cases: readonly (readonly [Record<string, unknown>, readonly number[]])[] = [
       [{ query: "needle" }, [2]],
@@ -90,7 +90,7 @@ Deno.test("file_search finds in a line of megabytes what a look at the whole lin
 
 Deno.test("file_read gives characters of a line, and says where there are none", () =>
   inEachWorkspace(async (workspace) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     await write(workspace, "short", "abc\n\u{1f600}éf\n");
     await write(workspace, "latin1", Buffer.from(`x\n${"ä".repeat(2 * mebibyte)}Größe`, "latin1"));
     const textOf = async (filename: string): Promise<string> =>
@@ -121,7 +121,7 @@ Deno.test("file_search says so where a line is too long for an expression or for
   withWorkspace(async ({ root, workspace }) => {
     const random = Array.from({ length: 200_000 }, (_, n) => (n * 245_489 ^ n >> 3) % 7 < 3 ? "a" : "b").join("");
     Deno.writeTextFileSync(`${root}/dense`, `short\nb${random}abbbbbbbbbbbbbbx\nlast\n`);
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     const dense = await answerOf(search, { query: "^b(a|b)*a(a|b){14}x", regex: true });
     assert.match(dense.text, /\(too long to search whole, a match may be missed: 1 line: dense:2\)/);
     assert.deepEqual(dense.structured["partly_searched"], [{ filename: "dense", line: 2 }]);
@@ -131,7 +131,7 @@ Deno.test("file_search says so where a line is too long for an expression or for
     Deno.writeTextFileSync(`${root}/dense`, "hit\n");
     Deno.writeTextFileSync(`${root}/long`, `hit\n${"é".repeat(2_000_000)}\nhit\n${"short\n".repeat(300_000)}hit\n`);
     let now = 0;
-    const hasty = fileSearchTool(workspace, { clock: () => now += 2, maxSearchMilliseconds: 1 });
+    const hasty = fileSearchTool(() => workspace, { clock: () => now += 2, maxSearchMilliseconds: 1 });
     const seen: string[] = [];
     let cursor: unknown;
     for (let calls = 0; calls < 200; calls++) {
@@ -146,7 +146,7 @@ Deno.test("file_search says so where a line is too long for an expression or for
 Deno.test("file_search says what a query that finds nothing may have meant", () =>
   withWorkspace(async ({ root, workspace }) => {
     Deno.writeTextFileSync(`${root}/a`, "TODO one\nfoo and bar\nx 12\n");
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     const hinted = async (request: Record<string, unknown>): Promise<boolean> => {
       const { text, structured } = await answerOf(search, request);
       assert.equal(structured["hint"] !== undefined, /\n\((?:searched as|in RE2)[^\n]*\)$/.test(text));
@@ -189,8 +189,8 @@ Deno.test("a cursor goes with the arguments of its call alone", () =>
   withWorkspace(async ({ root, workspace }) => {
     Deno.mkdirSync(`${root}/d`);
     for (const name of ["a", "b", "d/c", "d/e"]) Deno.writeTextFileSync(`${root}/${name}`, "hit\nhit\n");
-    const search = fileSearchTool(workspace);
-    const list = fileListTool(workspace);
+    const search = fileSearchTool(() => workspace);
+    const list = fileListTool(() => workspace);
     const { structured: found } = await answerOf(search, { query: "hit", limit: 3 });
     const { structured: listed } = await answerOf(list, { pattern: "**", limit: 2 });
     const [searched, walked] = [found["next_cursor"], listed["next_cursor"]];
@@ -224,7 +224,7 @@ Deno.test("whole words are those of any alphabet, in each encoding", () =>
     Deno.writeTextFileSync(`${root}/utf8`, text);
     Deno.writeFileSync(`${root}/utf16`, Buffer.from(`\ufeff${text}`, "utf16le"));
     Deno.writeFileSync(`${root}/latin1`, Buffer.from(text.replace("\u0301", ""), "latin1"));
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     const found = async (request: Record<string, unknown>): Promise<string[]> =>
       ((await answerOf(search, { whole_word: true, ...request })).structured["matches"] as {
         filename: string;
@@ -248,7 +248,7 @@ Deno.test("the last names and counts keep to the limit and say so", () =>
     for (let n = 0; n < 30; n++) {
       Deno.writeTextFileSync(`${root}/f${n + 10}`, "hit\nhit\n");
     }
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     const linesOf = async (request: Record<string, unknown>): Promise<string[]> =>
       (await answerOf(search, request)).text.split("\n");
     const last = { last: true, limit: 2 };

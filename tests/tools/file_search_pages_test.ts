@@ -53,7 +53,7 @@ Deno.test("the pages of a search join to what a look at each line finds, with it
             const isMarked = mark || encoding === "utf16le";
             Deno.writeFileSync(`${root}/f${index}`, Buffer.from(`${isMarked ? "\ufeff" : ""}${text}`, encoding));
           }
-          const search = fileSearchTool(workspace);
+          const search = fileSearchTool(() => workspace);
           for (const [request, reference] of queries) {
             const expected = Object.entries(lines).flatMap(([name, own]) =>
               own.flatMap((text, index) => reference.test(text) ? [`${name}:${index + 1}`] : [])
@@ -71,7 +71,7 @@ Deno.test("the pages of a search join to what a look at each line finds, with it
             const columned = found.find(({ column }) => column !== undefined);
             if (columned?.column !== undefined) {
               const place = `${placeOf(columned)}:${columned.column}-${columned.column + 3}`;
-              const { structured } = await answerOf(fileReadTool(workspace), { filename: place });
+              const { structured } = await answerOf(fileReadTool(() => workspace), { filename: place });
               const whole = Array.from(lines[columned.filename]?.[columned.line - 1] ?? "");
               assert.equal(structured["content"], whole.slice(columned.column - 1, columned.column + 3).join(""));
             }
@@ -91,7 +91,7 @@ Deno.test("the pages of a search join to what a look at each line finds, with it
 
 Deno.test("a page after a file was changed loses none of its lines, and says that it begins anew", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     const write = (from: number): void =>
       Deno.writeTextFileSync(`${root}/a`, Array.from({ length: 40 - from }, (_, n) => `hit ${n + from}\n`).join(""));
     Deno.writeTextFileSync(`${root}/b`, "hit b\n");

@@ -6,7 +6,7 @@ import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_search finds lines by text and by expression, with context, and files by name", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     Deno.mkdirSync(`${root}/d`);
     Deno.writeTextFileSync(`${root}/d/a.txt`, "zero\none fox\ntwo Fox\nthree\n");
     Deno.writeTextFileSync(`${root}/b.md`, "fox.fox\r\nno\r\n");
@@ -62,7 +62,7 @@ Deno.test("file_search finds lines by text and by expression, with context, and 
 
 Deno.test("file_search gives pages that join to the whole, also within a file and across reads", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     const expected: string[] = [];
     for (const name of ["a", "b", "c"]) {
       Deno.writeTextFileSync(
@@ -100,7 +100,7 @@ Deno.test("file_search stops at its time and at maxTreeEntries, and goes on from
         {},
       ]
     ) {
-      const search = fileSearchTool(workspace, options);
+      const search = fileSearchTool(() => workspace, options);
       const seen: string[] = [];
       let calls = 0;
       let cursor: unknown;
@@ -122,7 +122,7 @@ Deno.test("file_search stops at its time and at maxTreeEntries, and goes on from
 
 Deno.test("file_search takes expressions that make backtracking engines hang", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     Deno.writeTextFileSync(`${root}/a`, `${"a".repeat(50_000)}\n${"x".repeat(50_000)}\n`);
     // An engine that backtracks would need longer than anybody waits: 2^50,000 steps, or 50,000^3.
     for (const query of ["(a+)+$b", "(x+x+)+y", "(a|aa)+c", "^(([a-z])+.)+[A-Z]([a-z])+$", "(.*)*(.*)*z"]) {
@@ -133,7 +133,7 @@ Deno.test("file_search takes expressions that make backtracking engines hang", (
 Deno.test("whole_word holds for each text of all and without, and an expression among these is told", () =>
   withWorkspace(async ({ root, workspace }) => {
     Deno.writeTextFileSync(`${root}/a`, "cat dogma\ncat dog\nDog cat.\nbobcat dog\nfoo only\ncat only\n");
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     const found = async (request: Record<string, unknown>) =>
       ((await answerOf(search, request)).structured["matches"] as { line: number }[]).map(({ line }) => line);
     const words = { whole_word: true };
@@ -170,7 +170,7 @@ Deno.test("pattern and exclude hold for a single file too, and ignore_case for a
   withWorkspace(async ({ root, workspace }) => {
     Deno.mkdirSync(`${root}/src`);
     for (const name of ["a.md", "B.MD", "src/c.py"]) Deno.writeTextFileSync(`${root}/${name}`, "needle\n");
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     const found = async (request: Record<string, unknown>) =>
       ((await answerOf(search, request)).structured["matches"] as { filename: string }[]).map((each) => each.filename);
     const one = { query: "needle", path: "src/c.py" };
@@ -188,7 +188,7 @@ Deno.test("pattern and exclude hold for a single file too, and ignore_case for a
 
 Deno.test("file_search refuses what it cannot search for", () =>
   withWorkspace(async ({ workspace }) => {
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     const refusal = async (request: unknown): Promise<string> => (await failureOf(search, request)).message;
     assert.equal(await refusal({}), "Failed to search: give query, pattern or both");
     assert.match(
@@ -214,7 +214,7 @@ Deno.test("file_search hands a search that takes long out as a task, once, and a
     for (const [stepMilliseconds, expected] of [[0, 0], [600, 1]] as const) {
       let now = 0;
       let handedOut = 0;
-      const search = fileSearchTool(workspace, { clock: () => now += stepMilliseconds });
+      const search = fileSearchTool(() => workspace, { clock: () => now += stepMilliseconds });
       const context = {
         ...quietCaller,
         principal: principalOf("owner"),
@@ -240,7 +240,7 @@ Deno.test("file_search ends with the turn in which its caller goes away", () =>
         return workspace.readInto(...request);
       },
     };
-    const search = fileSearchTool(counting);
+    const search = fileSearchTool(() => counting);
     const context = { ...quietCaller, principal: principalOf("owner"), signal: caller.signal, progress: () => {} };
     setTimeout(() => caller.abort(), 0);
     const outcome = await search.run(search.input.parse({ query: "needle" }) as never, context);
@@ -260,7 +260,7 @@ Deno.test("file_search tells of another case where a query finds nothing, and re
         return workspace.readInto(...request);
       },
     };
-    const search = fileSearchTool(counting);
+    const search = fileSearchTool(() => counting);
     const rows: readonly (readonly [string, number, RegExp])[] = [
       ["needle", 50, /nothing found/],
       ["ABC", 51, /but for case, .* it is at \d+:1/],
@@ -277,7 +277,7 @@ Deno.test("file_search tells of another case where a query finds nothing, and re
 
 Deno.test("file_search shows names or counts instead of lines, and the last hits", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     for (const [index, name] of ["a", "b", "c"].entries()) {
       Deno.writeTextFileSync(`${root}/${name}`, `hit 1 ${name}\nmiss\n`.repeat(3 - index) + `hit last ${name}\n`);
       Deno.utimeSync(`${root}/${name}`, 0, Date.UTC(2026, 10, 1 + index) / 1000);
@@ -303,7 +303,7 @@ Deno.test("file_search shows names or counts instead of lines, and the last hits
 
 Deno.test("the last hits of a large file are kept within one page, and the others counted", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     Deno.writeTextFileSync(
       `${root}/log`,
       Array.from({ length: 20_000 }, (_, n) => `error ${n} ${"x".repeat(90)}\n`).join(""),
@@ -318,7 +318,7 @@ Deno.test("the last hits of a large file are kept within one page, and the other
 
 Deno.test("file_search finds whole words, leaves out what it is told to, and passes over what is ignored", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     for (const directory of ["node_modules/x", "src/gen", ".git"]) {
       Deno.mkdirSync(`${root}/${directory}`, { recursive: true });
     }
@@ -369,7 +369,7 @@ Deno.test("the rules of a .gitignore hold where it comes late in the listing of 
     for (const name of ["!", "#", "%", "a.log"]) Deno.writeTextFileSync(`${root}/d/${name}`, "total");
     Deno.writeTextFileSync(`${root}/d/.gitignore`, "*.log\n!.gitignore\n");
     for (const name of ["e.log", "f"]) Deno.writeTextFileSync(`${root}/${name}`, "total");
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     const found = (await answerOf(search, { query: "total", show: "files" })).text.split("\n").filter((line) =>
       !line.startsWith("(")
     );
@@ -378,7 +378,7 @@ Deno.test("the rules of a .gitignore hold where it comes late in the listing of 
 
 Deno.test("file_search names the files that it could not search, and why", () =>
   withWorkspace(async ({ root, outside, workspace }) => {
-    const search = fileSearchTool(workspace);
+    const search = fileSearchTool(() => workspace);
     Deno.writeTextFileSync(`${outside}/a`, "x");
     for (const name of ["a", "b"]) Deno.linkSync(`${outside}/a`, `${root}/${name}`);
     Deno.writeFileSync(`${root}/c`, Uint8Array.of(0));

@@ -141,9 +141,9 @@ async function withTools(body: (tools: FileTools) => void | Promise<void>): Prom
   try {
     await body({
       root: scene.root,
-      read: fileReadTool(workspace),
-      write: fileWriteTool(workspace),
-      list: fileListTool(workspace),
+      read: fileReadTool(() => workspace),
+      write: fileWriteTool(() => workspace),
+      list: fileListTool(() => workspace),
     });
   } finally {
     await workspace.close();

@@ -8,7 +8,7 @@ const time = new Date(1_700_000_000_000);
 
 Deno.test("file_read answers with what the file holds now, though its size and time are the same", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     const versions = new Set<unknown>();
     for (const text of ["one\n", "two\n", "one\n", "six\n"]) {
       Deno.writeTextFileSync(`${root}/a.txt`, text);
@@ -26,7 +26,7 @@ Deno.test("file_read answers with what the file holds now, though its size and t
 
 Deno.test("file_read tells a new time of a file whose text is the same", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     Deno.writeTextFileSync(`${root}/a.txt`, "one\n");
     for (const milliseconds of [1_000_000_000_000, 1_100_000_000_000]) {
       const changed = new Date(milliseconds);
@@ -37,7 +37,7 @@ Deno.test("file_read tells a new time of a file whose text is the same", () =>
 
 Deno.test("file_read of a file that was read before follows each call's own parameters", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     const text = "\u6f22\u5b57\n".repeat(10);
     Deno.writeFileSync(`${root}/a.txt`, Buffer.from(`\ufeff${text}`, "utf16le"));
     const whole = await answerOf(read, { filename: "a.txt" });
@@ -76,7 +76,7 @@ Deno.test("file_read keeps the files of two users apart", () =>
 
 Deno.test("a kept answer gives no file that is refused now: replaced by a link, hidden by a rule, or another kind", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     const outside = await Deno.makeTempFile();
     try {
       for (const path of [outside, `${root}/a.txt`]) {
@@ -100,7 +100,7 @@ Deno.test("a kept answer gives no file that is refused now: replaced by a link, 
 
 Deno.test("a client's other notes and forms are not those of the answer that was kept", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     Deno.writeTextFileSync(`${root}/a.txt`, "one\n");
     const first = await answerOf(read, { filename: "a.txt" });
     for (

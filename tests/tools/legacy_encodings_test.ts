@@ -69,15 +69,15 @@ for (const [encoding, text, old, replacement] of examples) {
         assert.ok(bytes !== null);
         await Deno.writeFile(`${root}/f.txt`, bytes);
         const range = size === "large" ? { tail: 5 } : {};
-        const read = await answerOf(fileReadTool(workspace), { filename: "f.txt", ...range });
+        const read = await answerOf(fileReadTool(() => workspace), { filename: "f.txt", ...range });
         assert.equal(read.structured["encoding"], encoding);
         const content = String(read.structured["content"]);
         assert.ok(all.endsWith(content) && content.includes(old.split("\n")[0] ?? ""), content);
         const query = old.replace(/\n.*/s, "");
-        const found = await answerOf(fileSearchTool(workspace), { query });
+        const found = await answerOf(fileSearchTool(() => workspace), { query });
         assert.ok(found.text.includes(query), found.text);
         const edit = { path: "f.txt", old_text: old, new_text: replacement, replace_all: true };
-        await answerOf(fileEditTool(workspace), edit);
+        await answerOf(fileEditTool(() => workspace), edit);
         const styled = (part: string) => all.includes("\r\n") ? part.replaceAll("\n", "\r\n") : part;
         const expected = all.replaceAll(styled(old), styled(replacement));
         assert.deepEqual(await Deno.readFile(`${root}/f.txt`), encodeText(expected, encoding));
@@ -96,11 +96,11 @@ Deno.test("a character that the encoding lacks is named before anything is writt
       const bytes = encodeText(text.replaceAll(/[öß]/g, (each) => encoding === "latin1" ? each : "x"), encoding);
       assert.ok(bytes !== null);
       await Deno.writeFile(`${root}/f`, bytes);
-      const line = (await answerOf(fileReadTool(workspace), { filename: "f" })).structured["content"];
+      const line = (await answerOf(fileReadTool(() => workspace), { filename: "f" })).structured["content"];
       const edit = { path: "f", old_text: line, new_text: `${line}ok 한 ok\n` };
-      const refused = await failureOf(fileEditTool(workspace), edit);
+      const refused = await failureOf(fileEditTool(() => workspace), edit);
       assert.match(refused.message, new RegExp(`encoding \\(${encoding}\\) has no "한"`));
-      const write = await failureOf(fileWriteTool(workspace), { filename: "f", content: "한\n" });
+      const write = await failureOf(fileWriteTool(() => workspace), { filename: "f", content: "한\n" });
       assert.match(write.message, new RegExp(`encoding \\(${encoding}\\) has no "한"`));
       assert.deepEqual(await Deno.readFile(`${root}/f`), new Uint8Array(bytes));
     }
@@ -112,7 +112,7 @@ Deno.test("an edit leaves the bytes of other lines as they are, also where a cha
     const odd = Uint8Array.of(0x87, 0x90, 0xed, 0x40, 0xfa, 0x4a, 0x0a);
     const [before, after] = ["日本語のテキスト\n", "終わりの行です\n"].map((each) => encodeText(each, "shift_jis"));
     await Deno.writeFile(`${root}/f`, Buffer.concat([before ?? odd, odd, after ?? odd]));
-    await answerOf(fileEditTool(workspace), { path: "f", old_text: "終わり", new_text: "最後" });
+    await answerOf(fileEditTool(() => workspace), { path: "f", old_text: "終わり", new_text: "最後" });
     const changed = encodeText("最後の行です\n", "shift_jis");
     assert.deepEqual(
       await Deno.readFile(`${root}/f`),
@@ -131,7 +131,7 @@ Deno.test("what is binary is no text in any encoding", async () => {
 
 Deno.test("append and file_edit judge alike whether a file is a text", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const [write, edit] = [fileWriteTool(workspace), fileEditTool(workspace)];
+    const [write, edit] = [fileWriteTool(() => workspace), fileEditTool(() => workspace)];
     const random = crypto.getRandomValues(new Uint8Array(4_000));
     const long = new TextEncoder().encode(`x${"ü".repeat(20_000)}\n`); // what is looked at ends within a character
     const files: readonly (readonly [Uint8Array, isText: boolean])[] = [
@@ -165,7 +165,11 @@ Deno.test("append and file_edit judge alike whether a file is a text", () =>
 
 Deno.test("a text that is kept in its encoding and shows it no more says how it is read", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const [read, edit, write] = [fileReadTool(workspace), fileEditTool(workspace), fileWriteTool(workspace)];
+    const [read, edit, write] = [
+      fileReadTool(() => workspace),
+      fileEditTool(() => workspace),
+      fileWriteTool(() => workspace),
+    ];
     const before: readonly (readonly [TextEncoding, string])[] = [
       ["windows-1251", "# настройки сервера\nимя=Иван\nгород=Москва\n"],
       ["shift_jis", "名前=太郎\n住所=東京都\n"],
@@ -211,7 +215,7 @@ Deno.test("a text in place of a binary file takes nothing of its form", () =>
     for (const bytes of [[0x89, 0x50, 13, 10, 26, 10], [13, 10, 13, 10, 0xfe], [0xff, 0xd8, 0, 0, 13, 10]]) {
       const rest = Array.from({ length: 80 }, (_, index) => (index * 37 + 128) % 256).filter((byte) => byte !== 10);
       await Deno.writeFile(`${root}/f`, new Uint8Array([...bytes, ...rest]));
-      const { structured } = await answerOf(fileWriteTool(workspace), { filename: "f", content: "é\nx\n" });
+      const { structured } = await answerOf(fileWriteTool(() => workspace), { filename: "f", content: "é\nx\n" });
       assert.deepEqual([await Deno.readTextFile(`${root}/f`), structured["note"]], ["é\nx\n", undefined]);
     }
   }));
@@ -226,7 +230,7 @@ function utf32(text: string, isLittle: boolean): Uint8Array<ArrayBuffer> {
 
 Deno.test("UTF-32, which is not decoded, is refused by name", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const [read, edit] = [fileReadTool(workspace), fileEditTool(workspace)];
+    const [read, edit] = [fileReadTool(() => workspace), fileEditTool(() => workspace)];
     for (const text of ["Hello wörld\n", "你好，世界", "Привет 😀\r\n", `${"long ".repeat(5_000)}\n`]) {
       for (const isLittle of [true, false]) {
         for (const mark of ["\ufeff", ""]) {

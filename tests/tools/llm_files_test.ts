@@ -23,7 +23,12 @@ const models = [{ name: "seer", capabilities: ["completion", "vision"], contextL
 function toolFor(ollama: StandInOllama, workspace: Workspace, limits: ModelChanges = {}) {
   const local = testModel(ollama.url, limits);
   return {
-    tool: llmGenerateTool({ model: local.model, models: ["seer"], workspace, clock: () => performance.now() }),
+    tool: llmGenerateTool({
+      model: local.model,
+      models: ["seer"],
+      workspace: () => workspace,
+      clock: () => performance.now(),
+    }),
     [Symbol.dispose]: () => local[Symbol.dispose](),
   };
 }

@@ -24,7 +24,7 @@ Deno.test("the remedy that a refusal of llm_generate names works at the first re
     const tool = llmGenerateTool({
       model: local.model,
       models: [...models],
-      workspace,
+      workspace: () => workspace,
       clock: () => performance.now(),
     });
     const context = testContext({ scopes: ["llm:generate", "files:read"] });

@@ -218,14 +218,14 @@ function contentsOf(root: string, below = ""): string {
 
 function toolsOf(workspace: Workspace): readonly Tool[] {
   return [
-    fileReadTool(workspace, null),
-    fileWriteTool(workspace, null),
-    fileListTool(workspace),
-    fileEditTool(workspace),
-    fileMoveTool(workspace),
-    fileDeleteTool(workspace, { isKept: true }),
-    fileSearchTool(workspace),
-    fileUndoTool(workspace),
+    fileReadTool(() => workspace, null),
+    fileWriteTool(() => workspace, null),
+    fileListTool(() => workspace),
+    fileEditTool(() => workspace),
+    fileMoveTool(() => workspace),
+    fileDeleteTool(() => workspace, { isKept: true }),
+    fileSearchTool(() => workspace),
+    fileUndoTool(() => workspace),
   ];
 }
 

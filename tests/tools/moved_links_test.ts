@@ -16,19 +16,19 @@ testInEachMode(
       const links = { "l": "a.txt", "d/up": "../a.txt", "d/own": "in/b.txt", "d/in/own": "../a.txt", "d/gone": "none" };
       for (const [name, target] of Object.entries(links)) Deno.symlinkSync(target, `${root}/${name}`);
       Deno.symlinkSync(`${root}/a.txt`, `${root}/d/absolute`);
-      const move = fileMoveTool(workspace);
+      const move = fileMoveTool(() => workspace);
       const text = async (input: Record<string, unknown>): Promise<string> => (await answerOf(move, input)).text;
       assert.equal(await text({ path: "l", destination: "m" }), "Moved l to m");
       const astray = (name: string): string => `\n(relative links that do not lead where they did: ${name})`;
       assert.equal(await text({ path: "m", destination: "e/m" }), `Moved m to e/m${astray("e/m")}`);
       assert.equal(await text({ path: "e/m", destination: "l" }), "Moved e/m to l"); // it led nowhere
-      assert.equal((await answerOf(fileReadTool(workspace), { filename: "l" })).text, "a.txt");
+      assert.equal((await answerOf(fileReadTool(() => workspace), { filename: "l" })).text, "a.txt");
       assert.equal(await text({ path: "d", destination: "f" }), "Moved d to f");
       assert.equal(await text({ path: "f", destination: "e/f" }), `Moved f to e/f${astray("e/f/up")}`);
       for (const name of ["own", "in/own", "absolute"]) {
-        await answerOf(fileReadTool(workspace), { filename: `e/f/${name}` });
+        await answerOf(fileReadTool(() => workspace), { filename: `e/f/${name}` });
       }
-      assert.equal((await failureOf(fileReadTool(workspace), { filename: "e/f/up" })).code, "not_found");
+      assert.equal((await failureOf(fileReadTool(() => workspace), { filename: "e/f/up" })).code, "not_found");
       assert.equal(await text({ paths: ["l", "a.txt"], destination: "g" }), "Moved l, a.txt into g/"); // both
       Deno.writeTextFileSync(`${root}/g/stays`, "");
       Deno.symlinkSync("stays", `${root}/g/s`);

@@ -84,7 +84,7 @@ const absolutePaths: readonly (readonly [given: string, remedy: string])[] = [
   ["/home/ada/hidden/secret.txt", "home/ada/hidden/secret.txt"],
 ];
 
-const tools: readonly (readonly [(workspace: Workspace) => Tool, (path: string) => unknown, words: RegExp])[] = [
+const tools: readonly (readonly [(source: () => Workspace) => Tool, (path: string) => unknown, words: RegExp])[] = [
   [fileReadTool, (filename) => ({ filename }), /^Failed to read file: no such file or directory \(/],
   [fileReadTool, (filename) => ({ filename, embed: true }), /^Failed to read file: no such file or directory \(/],
   [fileReadTool, (filename) => ({ filename: `${filename}:1-2` }), /^Failed to read file: no such file or directory \(/],
@@ -147,9 +147,9 @@ for (const [kind, open] of Object.entries(kinds)) {
       for (const [given, suggested] of cases) {
         const end = suggested === null ? "" : `; did you mean ${suggested}?`;
         const words = `Failed to read file: no such file or directory (${given})${end}`;
-        let { code, message } = await failureOf(fileReadTool(workspace), { filename: given });
+        let { code, message } = await failureOf(fileReadTool(() => workspace), { filename: given });
         for (let more = 5; more > 0 && message !== words; more--) { // looking may take 300 ms, which a busy machine uses up
-          ({ code, message } = await failureOf(fileReadTool(workspace), { filename: given }));
+          ({ code, message } = await failureOf(fileReadTool(() => workspace), { filename: given }));
         }
         assert.deepEqual({ code, message }, { code: "not_found", message: words });
       }
@@ -161,10 +161,12 @@ for (const [kind, open] of Object.entries(kinds)) {
           ["hidden/secret.txt/", "a file name does not end in a slash"],
         ] as const
       ) {
-        const { message } = await failureOf(fileReadTool(workspace), { filename });
+        const { message } = await failureOf(fileReadTool(() => workspace), { filename });
         assert.ok(message.endsWith(remedy), message);
       }
-      const { message } = await failureOf(fileReadTool(workspace), { filename: `Notes/${composed.toUpperCase()}` });
+      const { message } = await failureOf(fileReadTool(() => workspace), {
+        filename: `Notes/${composed.toUpperCase()}`,
+      });
       assert.match(message, /did you mean notes\//);
     } finally {
       await close();
@@ -185,15 +187,15 @@ for (const [kind, open] of Object.entries(kinds)) {
         ] as const
       ) {
         for (const [tool, input] of tools) {
-          const { message } = await failureOf(tool(workspace), input(given));
+          const { message } = await failureOf(tool(() => workspace), input(given));
           assert.ok(message.includes(`; this is more than one path: ${several}`), message);
         }
         for (const path of several.split(" and ").filter((each) => each.includes(".md"))) {
-          await answerOf(fileReadTool(workspace), { filename: path });
+          await answerOf(fileReadTool(() => workspace), { filename: path });
         }
       }
       for (const given of ["docs/guide.md,none.md", "README.md,keys/server.pem", ",".repeat(50), "README.md,"]) {
-        const { message } = await failureOf(fileReadTool(workspace), { filename: given });
+        const { message } = await failureOf(fileReadTool(() => workspace), { filename: given });
         assert.doesNotMatch(message, /more than one/, given);
       }
     } finally {
@@ -205,14 +207,14 @@ for (const [kind, open] of Object.entries(kinds)) {
     const { workspace, close } = await open();
     try {
       for (const [given, remedy] of absolutePaths) {
-        const { message } = await failureOf(fileReadTool(workspace), { filename: given });
+        const { message } = await failureOf(fileReadTool(() => workspace), { filename: given });
         assert.equal(
           message,
           `Invalid filename - path traversal not allowed; paths are relative to the workspace: ${remedy}`,
         );
       }
       for (const [make, input] of tools.filter((_, index) => index !== 1)) {
-        const { message } = await failureOf(make(workspace), input("/home/ada/shop/docs/guide.md"));
+        const { message } = await failureOf(make(() => workspace), input("/home/ada/shop/docs/guide.md"));
         assert.match(message, /- path traversal not allowed; paths are relative to the workspace: docs\/guide\.md$/);
       }
     } finally {
@@ -233,7 +235,7 @@ for (const [kind, open] of Object.entries(kinds)) {
         /^Failed to compare/,
       ]] as const;
       for (const [make, input, words] of inputs) {
-        const { message } = await failureOf(make(workspace), input("doc"));
+        const { message } = await failureOf(make(() => workspace), input("doc"));
         assert.match(message, words);
         const isOfFiles = make === fileReadTool || make === fileEditTool;
         assert.equal(/; did you mean docs\?$/.test(message), !isOfFiles, message);
@@ -247,7 +249,7 @@ for (const [kind, open] of Object.entries(kinds)) {
     const { workspace, close } = await open();
     try {
       for (const [make, input, words] of tools) {
-        const { message } = await failureOf(make(workspace), input("doc/guide.md"));
+        const { message } = await failureOf(make(() => workspace), input("doc/guide.md"));
         assert.match(message, words);
         assert.match(message, /; did you mean docs\/guide\.md\?$/);
       }
@@ -260,7 +262,10 @@ for (const [kind, open] of Object.entries(kinds)) {
 Deno.test("one of several files that is not there is named with the nearest, and the others are read", async () => {
   const { workspace, close } = await (kinds["disk"] ?? assert.fail)();
   try {
-    const { texts } = await answerOf(fileReadTool(workspace), { filename: "docs/guide.md", files: ["readme.md"] });
+    const { texts } = await answerOf(fileReadTool(() => workspace), {
+      filename: "docs/guide.md",
+      files: ["readme.md"],
+    });
     assert.ok(texts.some((text) => /\(readme\.md\); did you mean README\.md\?/.test(text)), texts.join("\n"));
   } finally {
     await close();

@@ -76,7 +76,7 @@ for (const [kind, open, own] of [["disk", onDiskOpened, onDisk], ["store", inSto
       const shownTo = to.length > 40 ? "a deep path" : to;
       Deno.test(`${kind}: ${name} of ${from} to ${shownTo} is refused (${code}), by its ${about}`, async () => {
         await using opened = await open();
-        const failure = await failureOf(fileMoveTool(opened.workspace), {
+        const failure = await failureOf(fileMoveTool(() => opened.workspace), {
           path: from,
           destination: to,
           ...kindOfMove,

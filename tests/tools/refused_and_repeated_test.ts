@@ -42,7 +42,7 @@ function registryOf(workspace: Workspace): ToolRegistry {
     fileMoveTool,
     fileDeleteTool,
   ];
-  const tools = [...makers.map((make) => make(workspace)), fileUndoTool(workspace)];
+  const tools = [...makers.map((make) => make(() => workspace)), fileUndoTool(() => workspace)];
   return createToolRegistry(tools.map((tool) => takingMachinePaths(tool, () => workspace)));
 }
 

@@ -24,20 +24,23 @@ async function exercise(workspace: Workspace): Promise<void> {
   }
   const typed = `${composed}/${composed}.txt`;
   const stored = `${apart}/${apart}.txt`;
-  assert.equal((await answerOf(fileReadTool(workspace), { filename: typed })).text, "espresso\n");
-  assert.match((await answerOf(fileReadTool(workspace), { filename: `${typed}:1-1` })).texts.join(), /1\tespresso/);
-  assert.match((await answerOf(fileListTool(workspace), { path: composed })).text, /\.txt/);
-  assert.match((await answerOf(fileSearchTool(workspace), { path: typed, query: "press" })).text, /1: espresso/);
+  assert.equal((await answerOf(fileReadTool(() => workspace), { filename: typed })).text, "espresso\n");
+  assert.match(
+    (await answerOf(fileReadTool(() => workspace), { filename: `${typed}:1-1` })).texts.join(),
+    /1\tespresso/,
+  );
+  assert.match((await answerOf(fileListTool(() => workspace), { path: composed })).text, /\.txt/);
+  assert.match((await answerOf(fileSearchTool(() => workspace), { path: typed, query: "press" })).text, /1: espresso/);
   const edit = { path: typed, old_text: "espresso", new_text: "lungo" };
-  assert.equal((await answerOf(fileEditTool(workspace), edit)).structured["path"], stored);
-  const written = await answerOf(fileWriteTool(workspace), { filename: typed, content: "mocha\n" });
+  assert.equal((await answerOf(fileEditTool(() => workspace), edit)).structured["path"], stored);
+  const written = await answerOf(fileWriteTool(() => workspace), { filename: typed, content: "mocha\n" });
   assert.deepEqual([written.structured["filename"], written.structured["created"]], [stored, false]);
-  await answerOf(fileMoveTool(workspace), { path: typed, destination: `${apart}/new.txt` });
-  await answerOf(fileDeleteTool(workspace), { path: `${composed}/new.txt` });
+  await answerOf(fileMoveTool(() => workspace), { path: typed, destination: `${apart}/new.txt` });
+  await answerOf(fileDeleteTool(() => workspace), { path: `${composed}/new.txt` });
   // a name that is there is taken as it is typed, and a new one is made so
-  await answerOf(fileDeleteTool(workspace), { path: composed.toLowerCase() });
-  await answerOf(fileWriteTool(workspace), { filename: "\u00fc.txt", content: "" });
-  assert.equal((await failureOf(fileReadTool(workspace), { filename: "\u00f6.txt" })).code, "not_found");
+  await answerOf(fileDeleteTool(() => workspace), { path: composed.toLowerCase() });
+  await answerOf(fileWriteTool(() => workspace), { filename: "\u00fc.txt", content: "" });
+  assert.equal((await failureOf(fileReadTool(() => workspace), { filename: "\u00f6.txt" })).code, "not_found");
   assert.deepEqual(await tree(workspace), [`${apart}/`, "both", apart.toLowerCase(), "\u00fc.txt"]);
 }
 

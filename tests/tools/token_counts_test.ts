@@ -36,10 +36,15 @@ Deno.test("the tools for files and undo are listed in 1,600 tokens, with those o
     using local = testModel(ollama.url);
     const makers = [fileSearchTool, fileListTool, fileEditTool, fileMoveTool, fileDeleteTool, fileUndoTool];
     const linking = [fileReadTool, fileWriteTool];
-    const models = llmTools({ model: local.model, models: ["tinyllama", "phi3"], workspace, clock: systemClock });
+    const models = llmTools({
+      model: local.model,
+      models: ["tinyllama", "phi3"],
+      workspace: () => workspace,
+      clock: systemClock,
+    });
     const tools: readonly Tool[] = [
-      ...linking.map((make) => make(workspace, noLinks)),
-      ...makers.map((make) => make(workspace)),
+      ...linking.map((make) => make(() => workspace, noLinks)),
+      ...makers.map((make) => make(() => workspace)),
       ...models,
     ];
     const tokensOf = (isListed: (name: string) => boolean): number =>
@@ -55,10 +60,10 @@ Deno.test("the tools for files and undo are listed in 1,600 tokens, with those o
 Deno.test("97 hits cost at most 1,650 tokens, a page of a large tree at most 2,000", () =>
   withWorkspace(async ({ root, workspace }) => {
     makeAgentWorkspace(root, smallSize);
-    const hits = await answerOf(fileSearchTool(workspace), { query: "payload.issues.push" });
+    const hits = await answerOf(fileSearchTool(() => workspace), { query: "payload.issues.push" });
     assert.equal(hits.structured["hits"], 97);
     assert.ok(countTokens(hits.texts.join("\n")) <= maxHitsTokens);
-    const page = await answerOf(fileListTool(workspace), { pattern: "**" });
+    const page = await answerOf(fileListTool(() => workspace), { pattern: "**" });
     assert.match(page.text, /there is more: continue with cursor/);
     assert.ok(countTokens(page.texts.join("\n")) <= maxTreeTokens);
   }));

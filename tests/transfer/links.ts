@@ -57,10 +57,10 @@ export function unendedBody(bytes: Uint8Array): { body: ReadableStream<Uint8Arra
 }
 
 /** Transfers in this process, to which everyone has access. */
-export function transfersOf(storage: Storage, source: Workspace): ReturnType<typeof createTransfers> {
+export function transfersOf(storage: Storage, workspace: Workspace): ReturnType<typeof createTransfers> {
   return createTransfers({
     serverUrl: "http://127.0.0.1",
-    source,
+    source: () => workspace,
     storage,
     secrets: createSecretBox(new Uint8Array(32)),
     access: { isLive: () => Promise.resolve(true), judge: () => Promise.resolve("allow"), changeCount: () => 0 },

@@ -33,7 +33,7 @@ Deno.test("file_read and file_write list link for agents, and not for ServiceNow
 
 Deno.test("without HTTP there is no link, and a call that asks for one is told so", () =>
   withWorkspace(({ workspace }) => {
-    const registry = createToolRegistry([fileReadTool(workspace), fileWriteTool(workspace)]);
+    const registry = createToolRegistry([fileReadTool(() => workspace), fileWriteTool(() => workspace)]);
     for (const registered of registry.all()) {
       assert.ok(!registered.parameters.has("link"));
       const parsed = parseToolInput(registered, { filename: "a", content: "", link: true });

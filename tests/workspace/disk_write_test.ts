@@ -284,7 +284,7 @@ for (const [kept, maxBytes] of [["of which nothing is kept", 4], ["which is kept
               // the record of the change is written when all was compared
               const methods = descriptorMethods();
               using _ = methods ? before(methods, "writeNow", change) : before(nodeFs(), "writeSync", change);
-              const outcome = await callTool(tool(workspace), input);
+              const outcome = await callTool(tool(() => workspace), input);
               results.push(`${outcome.ok ? "done" : outcome.code}: ${Deno.readTextFileSync(file)}`);
             }
             assert.deepEqual(results, [

@@ -61,7 +61,7 @@ async function judge(
   workspace: Workspace,
   isFaithful: boolean,
 ): Promise<void> {
-  const tools = [fileReadTool(workspace), fileWriteTool(workspace), fileListTool(workspace)];
+  const tools = [fileReadTool(() => workspace), fileWriteTool(() => workspace), fileListTool(() => workspace)];
   const before = scene.fingerprint();
   const tool = tools.find(({ name }) => name === hostile.tool);
   assert.ok(tool, `no tool ${hostile.tool}`);

@@ -59,7 +59,7 @@ async function withScene(body: (scene: Scene) => Promise<void>, env: Record<stri
 /** What a watch of the list of files looks at. */
 async function topOf(workspace: Workspace): Promise<readonly string[]> {
   const principal = { ...principalOf("ada"), scopes: new Set(["files:read"]) };
-  const top = await workspaceFilesResource(workspace).listTop?.(principal);
+  const top = await workspaceFilesResource(() => workspace).listTop?.(principal);
   return (top ?? []).map(({ uri, name }) => `${uri.replace("workspace:///", "")} ${name}`);
 }
 
@@ -266,7 +266,7 @@ Deno.test("a move to another directory that cannot take the file away changes no
       };
       try {
         const before = await contents();
-        const { message } = await failureOf(fileMoveTool(workspace), args);
+        const { message } = await failureOf(fileMoveTool(() => workspace), args);
         const what = `${JSON.stringify(args)} ${message}`;
         assert.match(message, /\(from\/f\)/, what);
         if (trash !== null) {
@@ -289,7 +289,7 @@ testInEachMode(
   "a move to another directory is not called a copy, nor a copy a move",
   () =>
     withScene(async ({ workspace }) => {
-      const [move, undoing] = [fileMoveTool(workspace), fileUndoTool(workspace)];
+      const [move, undoing] = [fileMoveTool(() => workspace), fileUndoTool(() => workspace)];
       for (const path of ["notes/f", "notes/g", "notes/h"]) await fillFile(workspace, path, path);
       const cases = [
         [{ path: "notes/f", destination: "code/f" }, undefined],
@@ -319,10 +319,10 @@ testInEachMode(
       assert.equal(reason(await workspace.move(at("notes/d"), at("code/d"))), "across");
       assert.equal(reason(await workspace.move(at("notes/link"), at("code/link"))), "across");
       const move = { path: "notes/d", destination: "code/d" };
-      const { message } = await failureOf(fileMoveTool(workspace), move);
+      const { message } = await failureOf(fileMoveTool(() => workspace), move);
       assert.match(message, /cannot be moved into another of the workspace's directories; copy it, then delete it/);
-      await answerOf(fileMoveTool(workspace), { ...move, copy: true });
-      await answerOf(fileDeleteTool(workspace), { path: "code/d", recursive: true });
+      await answerOf(fileMoveTool(() => workspace), { ...move, copy: true });
+      await answerOf(fileDeleteTool(() => workspace), { path: "code/d", recursive: true });
       value(await workspace.move(at("notes/d"), at("notes/e")));
       Deno.symlinkSync(`${base}/code`, `${base}/notes/out`);
       await fillFile(workspace, "code/f", "f");
@@ -393,14 +393,15 @@ testInEachMode(
           query: "hit",
           exclude: ["x"],
         }].flatMap(
-          (input) => [input, { ...input, include_ignored: true }].map((each) => [fileSearchTool(own), each] as const),
+          (input) =>
+            [input, { ...input, include_ignored: true }].map((each) => [fileSearchTool(() => own), each] as const),
         ),
         ...["names", "details", "summary", "duplicates"].flatMap((show) =>
           [{ depth: 9, show }, { depth: 9, show, include_ignored: true, exclude: ["x"] }].map((each) =>
-            [fileListTool(own), each] as const
+            [fileListTool(() => own), each] as const
           )
         ),
-        [fileListTool(own), { sort: "size", depth: 9 }],
+        [fileListTool(() => own), { sort: "size", depth: 9 }],
       ];
       const said = async (own: Workspace): Promise<Set<string>> => {
         const words = new Set<string>();
@@ -495,10 +496,10 @@ for (const [from, to] of [["notes", "code"], ["code", "notes"]] as const) {
         withScene(async ({ base, workspace, open }) => {
           const there = missing === "notes" ? "code" : "notes";
           await fillFile(workspace, `${from}/x.txt`, "x");
-          await answerOf(fileMoveTool(workspace), { path: `${from}/x.txt`, destination: `${to}/y.txt` });
+          await answerOf(fileMoveTool(() => workspace), { path: `${from}/x.txt`, destination: `${to}/y.txt` });
           const moved = await tree(workspace);
           const refuse = async (by: Workspace): Promise<void> => {
-            const { message } = await failureOf(fileUndoTool(by), { change: "last" });
+            const { message } = await failureOf(fileUndoTool(() => by), { change: "last" });
             assert.match(message, new RegExp(`${missing}\\b`));
           };
           await refuse(workspace.only?.([there]) ?? assert.fail());
@@ -507,7 +508,7 @@ for (const [from, to] of [["notes", "code"], ["code", "notes"]] as const) {
           await refuse(open(null));
           Deno.renameSync(`${base}/aside`, `${base}/${missing}`);
           assert.deepEqual(await tree(workspace), moved);
-          await answerOf(fileUndoTool(workspace), { change: "last" });
+          await answerOf(fileUndoTool(() => workspace), { change: "last" });
           assert.equal(await text(workspace, `${from}/x.txt`), "x");
           assert.equal(reason(await workspace.read(at(`${to}/y.txt`))), "not_found");
         }),
@@ -521,13 +522,13 @@ testInEachMode(
     withScene(async ({ base, workspace }) => {
       const files = ["notes", "code"].map((name) => ({ filename: `${name}/x.txt`, content: "x" }));
       for (const [first, second] of [files, files.toReversed()]) {
-        await answerOf(fileWriteTool(workspace), { ...first, files: [second] });
+        await answerOf(fileWriteTool(() => workspace), { ...first, files: [second] });
         Deno.renameSync(`${base}/code`, `${base}/aside`);
-        await callTool(fileUndoTool(workspace), { change: "last" });
+        await callTool(fileUndoTool(() => workspace), { change: "last" });
         Deno.renameSync(`${base}/aside`, `${base}/code`);
-        await answerOf(fileUndoTool(workspace), { change: "last" });
+        await answerOf(fileUndoTool(() => workspace), { change: "last" });
         for (const { filename } of files) assert.equal(reason(await workspace.read(at(filename))), "not_found");
-        await failureOf(fileUndoTool(workspace), { change: "last" });
+        await failureOf(fileUndoTool(() => workspace), { change: "last" });
       }
     }),
 );

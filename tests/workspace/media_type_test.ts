@@ -32,7 +32,7 @@ Deno.test("media are known by their first bytes, at any length, and by nothing l
 
 Deno.test("a text that begins as media do is a text, in whatever encoding", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const read = fileReadTool(workspace);
+    const read = fileReadTool(() => workspace);
     const texts = [
       ...["ID3,name\n1,x\n", "ID3 is a format of tags", "GIF89a is the newer form", "GIF87a", "GIF8"],
       ...["OggS\r\n\tpages", "fLaC", "BM", "II*", "MM", "RIFF of WEBP, VP8X and more"],

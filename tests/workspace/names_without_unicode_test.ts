@@ -45,7 +45,7 @@ async function withNames(access: object, body: (workspace: Workspace, root: stri
 
 testInEachMode("names that are not UTF-8 are listed, each in a form of its own", async () => {
   await withNames({}, async (workspace) => {
-    const listed = await answerOf(fileListTool(workspace), { depth: 3 });
+    const listed = await answerOf(fileListTool(() => workspace), { depth: 3 });
     const isKernel = currentMode() === "kernel";
     const unread = /^\(could not look into .*\)$/m;
     assert.equal(unread.test(listed.text), !isKernel);
@@ -53,12 +53,12 @@ testInEachMode("names that are not UTF-8 are listed, each in a form of its own",
     assert.equal(new Set(shown).size, names.length);
     const isSaid = (name: string): boolean => isKernel || !name.includes("\\x");
     assert.deepEqual(shown.filter(isSaid).sort(), names.map(([, name]) => name).filter(isSaid).sort());
-    const found = (await answerOf(fileSearchTool(workspace), { pattern: "caf*" })).text.split("\n");
+    const found = (await answerOf(fileSearchTool(() => workspace), { pattern: "caf*" })).text.split("\n");
     assert.equal(new Set(found.slice(0, 5).map((name) => name.normalize("NFC"))).size, 5, found.join());
     assert.ok(JSON.stringify(listed.structured).isWellFormed());
     assert.doesNotMatch(JSON.stringify(listed.structured), /\\ud[89a-f]/);
     for (const name of isKernel ? [] : shown.filter((each) => each.includes("\\x"))) {
-      const { message } = await failureOf(fileReadTool(workspace), { filename: name });
+      const { message } = await failureOf(fileReadTool(() => workspace), { filename: name });
       assert.match(message, /its name is not UTF-8, and this server's system cannot reach such names/);
     }
   });
@@ -69,18 +69,21 @@ testInEachMode("a name is read, searched, edited, moved and deleted as it is sho
     const isKernel = currentMode() === "kernel";
     for (const [index, [, name]] of names.entries()) {
       if (!isKernel && name.includes("\\x")) continue;
-      const read = await answerOf(fileReadTool(workspace), { filename: name });
+      const read = await answerOf(fileReadTool(() => workspace), { filename: name });
       assert.equal(read.text, `file ${index}`, name);
-      const found = await answerOf(fileSearchTool(workspace), { query: `file ${index}` });
+      const found = await answerOf(fileSearchTool(() => workspace), { query: `file ${index}` });
       const shown = name.replace("\\u{301}", "\u0301"); // alone it needs no escape
       assert.ok(found.text.startsWith(`${shown}\n`), found.text);
-      await answerOf(fileEditTool(workspace), { path: name, old_text: "file", new_text: "text" });
-      const missing = await failureOf(fileReadTool(workspace), { filename: `${name}X` });
+      await answerOf(fileEditTool(() => workspace), { path: name, old_text: "file", new_text: "text" });
+      const missing = await failureOf(fileReadTool(() => workspace), { filename: `${name}X` });
       assert.match(missing.message, /no such file/);
-      await answerOf(fileMoveTool(workspace), { path: name, destination: `moved${index}` });
-      await answerOf(fileMoveTool(workspace), { path: `moved${index}`, destination: `again${index}` });
-      assert.equal((await answerOf(fileReadTool(workspace), { filename: `again${index}` })).text, `text ${index}`);
-      await answerOf(fileDeleteTool(workspace), { path: `again${index}` });
+      await answerOf(fileMoveTool(() => workspace), { path: name, destination: `moved${index}` });
+      await answerOf(fileMoveTool(() => workspace), { path: `moved${index}`, destination: `again${index}` });
+      assert.equal(
+        (await answerOf(fileReadTool(() => workspace), { filename: `again${index}` })).text,
+        `text ${index}`,
+      );
+      await answerOf(fileDeleteTool(() => workspace), { path: `again${index}` });
     }
   });
 });
@@ -89,10 +92,10 @@ testInEachMode("no new name is made that is not UTF-8, or holds what is shown es
   await withNames({}, async (workspace, root) => {
     const before = [...Deno.readDirSync(root)].length;
     for (const name of ["new\\x{E9}", "new\\u{A}", "new\\u{5C}", "new\\u{200B}", "n\\u{3A}", "new\\x{?}"]) {
-      const { message } = await failureOf(fileWriteTool(workspace), { filename: name, content: "x" });
+      const { message } = await failureOf(fileWriteTool(() => workspace), { filename: name, content: "x" });
       assert.match(message, /a new name |its name is not UTF-8|no such file/, name);
-      await failureOf(fileMoveTool(workspace), { path: "café.txt", destination: name });
-      await failureOf(fileMoveTool(workspace), { destination: `${name}/d` });
+      await failureOf(fileMoveTool(() => workspace), { path: "café.txt", destination: name });
+      await failureOf(fileMoveTool(() => workspace), { destination: `${name}/d` });
     }
     assert.equal([...Deno.readDirSync(root)].length, before);
   });
@@ -115,7 +118,7 @@ testInEachMode("an escape spells no other name: no dot, no slash, no bytes of a 
         ["caf\\u{200B}é.txt", /deny this name|no such file/],
       ] as const
     ) {
-      const { message } = await failureOf(fileReadTool(workspace), { filename: name });
+      const { message } = await failureOf(fileReadTool(() => workspace), { filename: name });
       assert.match(message, words, name);
     }
   });
@@ -126,19 +129,19 @@ testInEachMode(
   async () => {
     await withNames({}, async (workspace, root) => {
       const isKernel = currentMode() === "kernel";
-      const listed = await answerOf(fileListTool(workspace), { depth: 3 });
+      const listed = await answerOf(fileListTool(() => workspace), { depth: 3 });
       assert.equal(listed.text.includes("    f"), isKernel);
       if (!isKernel) return;
       assert.match(listed.text, /^d\\x\{E9\}\/\n {2}e\\x\{E8\}\/\n {4}f$/m);
-      assert.equal((await answerOf(fileReadTool(workspace), { filename: "d\\x{E9}/e\\x{E8}/f" })).text, "deep");
+      assert.equal((await answerOf(fileReadTool(() => workspace), { filename: "d\\x{E9}/e\\x{E8}/f" })).text, "deep");
       assert.match(
-        (await answerOf(fileSearchTool(workspace), { query: "deep" })).text,
+        (await answerOf(fileSearchTool(() => workspace), { query: "deep" })).text,
         /^d\\x\{E9\}\/e\\x\{E8\}\/f\n1: deep/,
       );
       const copy = { path: "d\\x{E9}", destination: "copy", copy: true };
-      const { message } = await failureOf(fileMoveTool(workspace), copy);
+      const { message } = await failureOf(fileMoveTool(() => workspace), copy);
       assert.match(message, /a new name must be UTF-8 \(copy\/e\\x\{E8\}\); nothing was copied/);
-      await answerOf(fileDeleteTool(workspace), { path: "d\\x{E9}", recursive: true });
+      await answerOf(fileDeleteTool(() => workspace), { path: "d\\x{E9}", recursive: true });
       assert.ok([...Deno.readDirSync(root)].every(({ name }) => !name.startsWith("d")));
     });
   },
@@ -151,12 +154,12 @@ Deno.test("a stored workspace has no such names, and takes none for another", as
   try {
     assert.ok((await workspace.write(at("caf\ufffd.txt"), new TextEncoder().encode("x"))).ok);
     for (const name of ["caf\\x{E9}.txt", "caf\\x{?}.txt"]) {
-      assert.match((await failureOf(fileReadTool(workspace), { filename: name })).message, /no such file/);
-      await failureOf(fileDeleteTool(workspace), { path: name });
-      await failureOf(fileWriteTool(workspace), { filename: name, content: "y" });
-      await failureOf(fileMoveTool(workspace), { path: "caf\ufffd.txt", destination: name });
+      assert.match((await failureOf(fileReadTool(() => workspace), { filename: name })).message, /no such file/);
+      await failureOf(fileDeleteTool(() => workspace), { path: name });
+      await failureOf(fileWriteTool(() => workspace), { filename: name, content: "y" });
+      await failureOf(fileMoveTool(() => workspace), { path: "caf\ufffd.txt", destination: name });
     }
-    assert.equal((await answerOf(fileReadTool(workspace), { filename: "caf\ufffd.txt" })).text, "x");
+    assert.equal((await answerOf(fileReadTool(() => workspace), { filename: "caf\ufffd.txt" })).text, "x");
   } finally {
     await workspace.close();
     await storage.close();

@@ -49,7 +49,9 @@ testInEachMode(
   async () => {
     const directory = quickDirectory();
     const workspace = openDiskWorkspace({ root: `${directory}/ws` });
-    const tools = [[fileListTool(workspace), { depth: 3 }], [fileSearchTool(workspace), { pattern: "**" }]] as const;
+    const tools = [[fileListTool(() => workspace), { depth: 3 }], [fileSearchTool(() => workspace), {
+      pattern: "**",
+    }]] as const;
     try {
       await checkProperty(
         "shown names",
@@ -61,13 +63,15 @@ testInEachMode(
             Deno.mkdirSync(parent, { recursive: true });
             const files = isNested ? names.slice(1) : names;
             for (const [index, each] of files.entries()) Deno.writeTextFileSync(`${parent}/${each}`, `file ${index}`);
-            const listed = await callTool(fileListTool(workspace), { path: isNested ? showName(names[0] ?? "") : "." });
+            const listed = await callTool(fileListTool(() => workspace), {
+              path: isNested ? showName(names[0] ?? "") : ".",
+            });
             assert.ok(listed.ok);
             const shown = visibleText(listed).split("\n").filter((line) => line !== "(no entries)");
             assert.equal(new Set(shown).size, files.length);
             for (const written of shown) { // as it is shown it can be given
               const path = isNested ? `${showName(names[0] ?? "")}/${written}` : written;
-              const read = await callTool(fileReadTool(workspace), { filename: path });
+              const read = await callTool(fileReadTool(() => workspace), { filename: path });
               assert.ok(read.ok && /^file \d/.test(visibleText(read)), `${JSON.stringify(files)}: ${path}`);
             }
             for (const [tool, input] of tools) {

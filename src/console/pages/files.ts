@@ -24,7 +24,6 @@ import {
   toUndoFailure,
   undoChange,
   withKept,
-  workspaceOf,
 } from "../../files/mod.ts";
 import type { Change, Kept, NumberedStep, PutStep, Trash, Workspace, WorkspaceRefusal } from "../../files/mod.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
@@ -334,7 +333,7 @@ export function createOwnFiles(
   const open = async (visitor: Visitor, written: string, tool?: string) => {
     const parsed = parseDirectoryPath(written);
     if (!parsed.ok) return failure("There is no such file or directory.");
-    const workspace = workspaceOf(source, personOf(visitor.userId));
+    const workspace = source(personOf(visitor.userId));
     const path = await inStoredForm(workspace, parsed.value);
     const info = await workspace.stat(path);
     const isDirectory = info.ok && info.value.kind === "directory";
@@ -462,7 +461,7 @@ export function createChanges({ workspace: source, documents, log, isUser }: Con
   const find = async (id: string, person: string) => {
     // each name that is asked for would be opened, and get a directory
     if (!await isUser(person)) return null;
-    const workspace = workspaceOf(source, personOf(person));
+    const workspace = source(personOf(person));
     const { trash } = workspace;
     const change = await trash?.find(id) ?? null;
     if (trash === null || change?.by?.subject !== person) return null;

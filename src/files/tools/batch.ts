@@ -4,7 +4,6 @@ import { nextTurn } from "../../lib/turns.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { type Failure, refuse, toFailure } from "./refusal.ts";
 import { childPath, parseDirectoryPath, rootPath, showName, type WorkspacePath } from "../workspace/path.ts";
-import { workspaceOf } from "../workspace/port.ts";
 import type { FileContent, Outcome, Workspace, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
 import { decodeText } from "../text/detect.ts";
 import { readWholeFile } from "../text/edit.ts";
@@ -66,7 +65,7 @@ export function beginChange(
   const { principal } = context;
   const { subject, clientId, grantId } = principal;
   let change: string | null = null;
-  const workspace = workspaceOf(source, principal).begin({ subject, clientId, grantId, tool }, (id) => {
+  const workspace = source(principal).begin({ subject, clientId, grantId, tool }, (id) => {
     change = id;
     context.noteChange(id);
   });

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { lazyObject } from "../../lib/lazy_object.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/mod.ts";
-import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
+import { type Workspace, type WorkspaceSource } from "../workspace/port.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { machineFaultWords } from "../../lib/system_fault.ts";
 import { leastReadingMs } from "../../lib/time.ts";
@@ -216,7 +216,7 @@ export async function previewDelete(
   { path: one, paths = [], recursive }: Pick<z.output<typeof input>, "path" | "paths" | "recursive">,
   { principal }: ToolContext,
 ): Promise<string> {
-  const workspace = workspaceOf(source, principal);
+  const workspace = source(principal);
   return await effectsOf(one === undefined ? paths : [one, ...paths], "Deletes", async (text, look) => {
     const parsed = parseDirectoryPath(text);
     if (!parsed.ok) return `Deletes ${showName(text)}`;

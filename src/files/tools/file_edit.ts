@@ -3,8 +3,8 @@ import * as z from "zod";
 import { lazyObject } from "../../lib/lazy_object.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
-import { type FileContent, otherNamesWords, type Outcome, type Workspace, workspaceOf } from "../workspace/port.ts";
-import type { WorkspaceRefusal, WorkspaceSource } from "../workspace/port.ts";
+import type { FileContent, Outcome, Workspace, WorkspaceRefusal, WorkspaceSource } from "../workspace/port.ts";
+import { otherNamesWords } from "../workspace/change.ts";
 import { releaseBytes } from "../../lib/release_bytes.ts";
 import { createKeyedMutex, type KeyedMutex, nextTurn, type Working } from "../../lib/turns.ts";
 import { type Alike, type EditRefusal, readWholeFile, replaceText } from "../text/edit.ts";
@@ -152,7 +152,7 @@ export function fileEditTool(source: WorkspaceSource): Tool {
         return refuse(action, "a version belongs to one file; give it in each edit");
       }
       const files = [...byFile.values()];
-      const turns = overtaken.getOrInsertComputed(workspaceOf(source, context.principal), createKeyedMutex);
+      const turns = overtaken.getOrInsertComputed(source(context.principal), createKeyedMutex);
       const manner = { dryRun: request.dry_run, obstacles, look, isOne: edits.length === 1, work: context, turns };
       const edit = () => editFiles(changing, files, manner);
       return await hasLarge(workspace, files) ? await large.run("", edit, context) : await edit();

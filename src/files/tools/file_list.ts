@@ -4,7 +4,7 @@ import { lazyObject } from "../../lib/lazy_object.ts";
 import { clamped, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { childPath, createTwinDisplay, parseDirectoryPath, rootPath, showName, toPathText } from "../workspace/path.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import { type Workspace, workspaceOf, type WorkspaceRefusal, type WorkspaceSource } from "../workspace/port.ts";
+import { type Workspace, type WorkspaceRefusal, type WorkspaceSource } from "../workspace/port.ts";
 import { decodeWide, wideEncoding } from "../workspace/encoding.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import {
@@ -113,7 +113,7 @@ export function fileListTool(
     input,
     output,
     async run(request, context) {
-      const workspace = workspaceOf(source, context.principal);
+      const workspace = source(context.principal);
       const found = await findPath(workspace, "path", request.path, { parse: parseDirectoryPath });
       if (!found.ok) return found.error;
       const since = request.modified_after?.trim() ?? "2026";

@@ -10,7 +10,8 @@ import {
   toPathText,
   type WorkspacePath,
 } from "../workspace/path.ts";
-import { otherNamesWords, type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
+import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
+import { otherNamesWords } from "../workspace/change.ts";
 import { walk } from "../workspace/walk.ts";
 import { failure, success } from "../../lib/result.ts";
 import {
@@ -391,7 +392,7 @@ export async function previewMove(
   },
   { principal }: ToolContext,
 ): Promise<string> {
-  const workspace = workspaceOf(source, principal);
+  const workspace = source(principal);
   const isInto = paths.length > 0;
   if (one === undefined && !isInto) return `Makes the directory ${showName(destination)}`;
   const verb = copy ? "Copies" : "Moves";

@@ -28,7 +28,7 @@ import {
 } from "./input.ts";
 import { parseNamedParts, readTextPart, selectText } from "./read_text.ts";
 import type { NamedPart, TextPart, TextProblem, TextRequest } from "./read_text.ts";
-import { type FileContent, type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
+import { type FileContent, type Workspace, type WorkspaceSource } from "../workspace/port.ts";
 import { refuse, toFailure } from "./refusal.ts";
 import { beginLook, findPath, inStoredForm, type Look, suggestNear, suggestRelative } from "./near_names.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";
@@ -138,7 +138,7 @@ export function fileReadTool(
     output,
     maxResultCharacters,
     run(request: Input, context) {
-      const workspace = workspaceOf(source, context.principal);
+      const workspace = source(context.principal);
       return kept.find(workspace, request) ?? read(request, context, workspace);
     },
   });

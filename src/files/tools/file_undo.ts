@@ -8,7 +8,7 @@ import { pathOf, undoChange, type UndoFailure, type UndoProblem } from "../text/
 import { type Failure, refuse, toFailure } from "./refusal.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { stateOf } from "../workspace/entry_state.ts";
-import { type Trash, type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
+import { type Trash, type Workspace, type WorkspaceSource } from "../workspace/port.ts";
 import { toolFrames } from "./argument_names.ts";
 import { count, textAnswer, toTimestamp } from "./input.ts";
 import { beginChange } from "./batch.ts";
@@ -48,14 +48,14 @@ export function fileUndoTool(source: WorkspaceSource): Tool {
       paths: z.array(z.string()).optional(),
     })),
     async preview({ change: wanted }: { readonly change?: string }, { principal }) {
-      const { trash } = workspaceOf(source, principal);
+      const { trash } = source(principal);
       if (trash === null) return nothingKept;
       if (wanted === undefined) return "Lists the last changes of this client";
       const change = await wantedChange(trash, principal, wanted);
-      return "code" in change ? change : await previewUndo(workspaceOf(source, principal), change);
+      return "code" in change ? change : await previewUndo(source(principal), change);
     },
     async run({ change: wanted }, context) {
-      const { trash } = workspaceOf(source, context.principal);
+      const { trash } = source(context.principal);
       if (trash === null) return nothingKept;
       if (wanted === undefined) return await listChanges(trash, context.principal);
       const change = await wantedChange(trash, context.principal, wanted);

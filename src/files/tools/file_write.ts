@@ -8,8 +8,8 @@ import { hasOpenLine, inFormOf, storedFormOf } from "../text/edit.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/mod.ts";
 import { parseFilePath, showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
-import { otherNamesWords, workspaceOf } from "../workspace/port.ts";
 import type { Workspace, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
+import { otherNamesWords } from "../workspace/change.ts";
 import { toolFrames } from "./argument_names.ts";
 import {
   allOrNone,
@@ -261,7 +261,7 @@ export async function previewWrite(
   context: ToolContext,
 ): Promise<string> {
   if (link) return `Lets the client upload ${showName(first.filename)} by a link`;
-  const workspace = workspaceOf(source, context.principal);
+  const workspace = source(context.principal);
   return await effectsOf([first, ...files], "Writes", async ({ filename, content = "", mode = first.mode }, look) => {
     const parsed = parseFilePath(filename);
     if (!parsed.ok) return null; // the call is refused for it

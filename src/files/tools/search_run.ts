@@ -5,7 +5,7 @@ import type { ToolContext, ToolOutcome } from "../../mcp/mod.ts";
 import { createIgnored, maxWalkDepth, walk, type WalkedEntry } from "../workspace/walk.ts";
 import { childPath, parseDirectoryPath, rootPath, showName, showText, showWritten } from "../workspace/path.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import { type Outcome, type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
+import { type Outcome, type Workspace, type WorkspaceSource } from "../workspace/port.ts";
 import { type NextTurn, nextTurn as turnOfThread } from "../../lib/turns.ts";
 import { escapeExpression } from "../text/finder.ts";
 import { createLinePattern, filterLines, type LinePattern, type LineQuery } from "../text/line_pattern.ts";
@@ -141,7 +141,7 @@ async function prepare(
   context: ToolContext,
   { maxSearchMilliseconds, handOutAfterMilliseconds, clock, documents }: SearchOptions,
 ) {
-  const workspace = workspaceOf(source, context.principal);
+  const workspace = source(context.principal);
   const given = await findPath(workspace, "path", request.path, { parse: parseDirectoryPath });
   if (!given.ok) return given;
   const pattern = await patternOf(request);

@@ -16,7 +16,6 @@ import {
   toTemplateValue,
   type WorkspacePath,
 } from "../workspace/path.ts";
-import { workspaceOf } from "../workspace/port.ts";
 import type { EntryKind, Workspace, WorkspaceRefusal, WorkspaceSource } from "../workspace/port.ts";
 import { decodeBytes, mediaTypeOf, sniffMedia, unknownMediaType } from "../workspace/encoding.ts";
 import { decodeText } from "../text/detect.ts";
@@ -39,9 +38,9 @@ export function workspaceFilesResource(source: WorkspaceSource): ResourceFamily 
     list: () => [],
     listPage: (principal, position, limit) =>
       principal.scopes.has(scope)
-        ? listWorkspaceFiles(workspaceOf(source, principal), position, limit)
+        ? listWorkspaceFiles(source(principal), position, limit)
         : Promise.resolve({ resources: [] }),
-    listTop: (principal) => principal.scopes.has(scope) ? topOf(workspaceOf(source, principal)) : Promise.resolve([]),
+    listTop: (principal) => principal.scopes.has(scope) ? topOf(source(principal)) : Promise.resolve([]),
     templates: [{
       uriTemplate: fileUriTemplate,
       name: "workspace_file",
@@ -51,17 +50,17 @@ export function workspaceFilesResource(source: WorkspaceSource): ResourceFamily 
     async read(uri, { principal }) {
       const path = parseFileUri(uri);
       if (path === null) return null;
-      const read = await workspaceOf(source, principal).read(path);
+      const read = await source(principal).read(path);
       await nextTurn(); // many may have been read at once
       return read.ok ? { contents: [await toResourceContents(path, read.value.bytes)] } : toOutcome(read.error);
     },
     cacheHint: { ttlMs: 0, cacheScope: "private" },
     complete: async (_template, variable, value, _others, principal) =>
-      variable === "path" ? await completePath(workspaceOf(source, principal), value, maxSuggestions) : [],
+      variable === "path" ? await completePath(source(principal), value, maxSuggestions) : [],
     async stamp(uri, principal) {
       const path = parseFileUri(uri);
       if (path === null) return "";
-      const read = await workspaceOf(source, principal).read(path, { offsetBytes: 0, lengthBytes: 0 });
+      const read = await source(principal).read(path, { offsetBytes: 0, lengthBytes: 0 });
       return read.ok ? read.value.version : read.error.reason;
     },
   };

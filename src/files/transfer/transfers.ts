@@ -12,8 +12,8 @@ import { createRateLimiter } from "../../http/mod.ts";
 import type { Foundation } from "../../storage/mod.ts";
 import { stateOf } from "../workspace/entry_state.ts";
 import { newNameProblem, parseFilePath, showName, toPathText, type WorkspacePath } from "../workspace/path.ts";
-import { otherNamesWords, type Workspace, workspaceOf, type WorkspaceRefusal } from "../workspace/port.ts";
-import type { WorkspaceSource } from "../workspace/port.ts";
+import type { Workspace, WorkspaceRefusal, WorkspaceSource } from "../workspace/port.ts";
+import { maxArriving, otherNamesWords } from "../workspace/change.ts";
 import {
   accessEnded,
   answer,
@@ -45,7 +45,6 @@ import {
 } from "./links.ts";
 import { type TransferLink, type TransferLinks, transferPath } from "./port.ts";
 import { declaredLength, isEncoded, isTooFragmented, piecesATurn } from "../../lib/request_text.ts";
-import { maxArriving } from "../workspace/change.ts";
 
 const neededScopes = { download: ["files:read"], upload: ["files:write"] };
 const methods = { download: ["GET", "HEAD"], upload: ["PUT"] };
@@ -106,7 +105,7 @@ export function createTransfers(
     const { subject, clientId, grantId } = principal;
     let change: string | null = null;
     const author = { subject, clientId, grantId, tool: "file_write" };
-    const workspace = workspaceOf(source, principal).begin(author, (begun) => change = begun);
+    const workspace = source(principal).begin(author, (begun) => change = begun);
     const file = { id, path: path.value, workspace };
     if (record.direction === "upload") {
       if (wantsPage(request)) return uploadPage(record, maxUploadBytes(workspace));
@@ -164,14 +163,14 @@ export function createTransfers(
 
   const forTools: TransferLinks = {
     async forDownload(principal, path) {
-      const found = await workspaceOf(source, principal).read(path, { offsetBytes: 0, lengthBytes: 0 });
+      const found = await source(principal).read(path, { offsetBytes: 0, lengthBytes: 0 });
       if (!found.ok) return found;
       const { sizeBytes, version } = found.value;
       const link = await issue({ ...await recordFor(principal, "download", path), version, sizeBytes });
       return success({ ...link, sizeBytes });
     },
     async forUpload(principal, path, { mode = "overwrite", ifMatch }) {
-      const found = await workspaceOf(source, principal).stat(path);
+      const found = await source(principal).stat(path);
       if (!found.ok && found.error.reason !== "not_found") return found;
       const problem = found.ok ? null : newNameProblem(path.segments.at(-1) ?? ""); // the upload would be refused for it
       if (problem !== null) return failure({ reason: "bad_name", rule: problem });
@@ -180,12 +179,12 @@ export function createTransfers(
       const record = await recordFor(principal, "upload", path);
       // what a person approved is for what is there now: a file to replace, or none
       const isHeld = "approvedFor" in record;
-      const now = isHeld && found.ok ? await workspaceOf(source, principal).read(path) : null;
+      const now = isHeld && found.ok ? await source(principal).read(path) : null;
       const seen = ifMatch ?? (now?.ok ? now.value.sha256 : null);
       const rule = {
         mode: isHeld && !found.ok ? "create" as const : mode,
         ...(seen === null ? {} : { ifMatch: seen }),
-        ...isHeld && { approvedState: JSON.stringify(await stateOf(workspaceOf(source, principal), path, false)) },
+        ...isHeld && { approvedState: JSON.stringify(await stateOf(source(principal), path, false)) },
       };
       return success(await issue({ ...record, ...rule }));
     },

@@ -186,3 +186,9 @@ export function maxArriving(
 ): number {
   return maxTotalBytes === null ? maxArrivingBytes : Infinity;
 }
+
+/** The notice about a file's other names, which keep the old content: what replaces it is a new file. */
+export function otherNamesWords(count = 0): string {
+  const words = count === 1 ? "its other name (hard link) keeps" : `its ${count} other names (hard links) keep`;
+  return count === 0 ? "" : `${words} the old text`;
+}

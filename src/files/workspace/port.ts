@@ -210,12 +210,6 @@ export interface WrittenFile {
 /** Of a file that a move replaced. */
 export type Moved = Pick<WrittenFile, "otherNames">;
 
-/** The notice about a file's other names, which keep the old content: what replaces it is a new file. */
-export function otherNamesWords(count = 0): string {
-  const words = count === 1 ? "its other name (hard link) keeps" : `its ${count} other names (hard links) keep`;
-  return count === 0 ? "" : `${words} the old text`;
-}
-
 /** The port itself. Links are followed inside the workspace, except that `move` and `remove` act on a link itself. */
 export interface Workspace {
   readonly limits: WorkspaceLimits;
@@ -323,10 +317,5 @@ export interface Trash {
   tidy(now: number): Promise<void>;
 }
 
-/** One workspace for all, or one for each principal. */
-export type WorkspaceSource = Workspace | ((principal: Principal) => Workspace);
-
-/** The workspace that a principal uses. */
-export function workspaceOf(source: WorkspaceSource, principal: Principal): Workspace {
-  return typeof source === "function" ? source(principal) : source;
-}
+/** The workspace that a principal uses: one for all, or one for each user. */
+export type WorkspaceSource = (principal: Principal) => Workspace;

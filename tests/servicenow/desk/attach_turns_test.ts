@@ -10,7 +10,7 @@ Deno.test("files on their way to ServiceNow are in memory two at once, and one o
   await using desk = await openDesk({ people: ["ada", "ben", "eve"], instance: { data: "desk" } });
   await Deno.writeTextFile(`${desk.root}/note.txt`, "a note");
   const workspace = openDiskWorkspace({ root: desk.root, limits: defaultWorkspaceLimits });
-  const files = workspaceFiles(workspace);
+  const files = workspaceFiles(() => workspace);
   const held: string[] = [];
   const seen: (readonly string[])[] = [];
   const { servicenow } = desk.place;

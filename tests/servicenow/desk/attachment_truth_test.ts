@@ -142,7 +142,7 @@ Deno.test("a file that has changed since the call began is not attached", async 
   await Deno.writeTextFile(path, "approved");
   await Deno.utime(path, 1, 1); // else both may have the inode, the size and the tick of the clock in common
   const workspace = openDiskWorkspace({ root: desk.root });
-  const files = workspaceFiles(workspace);
+  const files = workspaceFiles(() => workspace);
   const seen = await files.look("plan.txt", principalOf("ada"));
   assert.ok(seen.ok);
   assert.ok((await files.read(seen.value, principalOf("ada"))).ok);
@@ -166,7 +166,8 @@ Deno.test("where the root takes no files, an attachment without a place says wha
   await using desk = await openDesk();
   const opened = openDiskWorkspace({ root: desk.root });
   const own = { name: "notes", path: desk.root, isReadOnly: false, open: () => opened, close: () => opened.close() };
-  const files = workspaceFiles(joinWorkspaces([own], { clock: Date.now, limits: opened.limits }));
+  const joined = joinWorkspaces([own], { clock: Date.now, limits: opened.limits });
+  const files = workspaceFiles(() => joined);
   const save = (filename?: string) => {
     const pieces = Promise.resolve([new Uint8Array(1)]);
     const arriving = async function* (): AsyncGenerator<Uint8Array> {

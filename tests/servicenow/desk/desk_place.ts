@@ -44,7 +44,7 @@ export async function openDesk(
     : place.another({ storage: place.storage, ...own });
   const root = await Deno.makeTempDir({ prefix: "portcullis-servicenow-desk-" });
   const workspace = openDiskWorkspace({ root, limits: defaultWorkspaceLimits });
-  const tools = servicenowTools(servicenow, { workspace, writing });
+  const tools = servicenowTools(servicenow, { workspace: () => workspace, writing });
   const registry = createToolRegistry(tools);
 
   const act = async (name: string, input: object, userName: string, isPreview: boolean) => {
