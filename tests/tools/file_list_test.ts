@@ -128,7 +128,7 @@ Deno.test("modified_after takes a time as a listing shows it, in UTC unless it n
       import { callTool } from "${import.meta.resolve("../workspace/call_tool.ts")}";
       const workspace = openDiskWorkspace({ root: Deno.args[0] });
       for (const modified_after of JSON.parse(Deno.args[1])) {
-        const outcome = await callTool(fileListTool(workspace), { modified_after });
+        const outcome = await callTool(fileListTool(() => workspace), { modified_after });
         const names = outcome.ok ? outcome.structuredContent.entries.map(({ name, path }) => name ?? path) : [outcome.message];
         console.log(modified_after + ": " + names.join(" "));
       }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { compileName, parseGlob, parseGlobs } from "../../src/files/workspace/walk.ts";
+import { compileName } from "../../src/files/workspace/path.ts";
+import { parseGlob, parseGlobs } from "../../src/files/workspace/walk.ts";
 
 const cases: readonly (readonly [pattern: string, path: string, matches: boolean])[] = [
   ["*.txt", "a.txt", true],

@@ -4,8 +4,7 @@
  * the least strict file systems do (path.ts).
  */
 import { failure, success } from "../../lib/result.ts";
-import { compileName, type NameMatcher } from "./walk.ts";
-import { foldedForms, foldName, newNameProblem } from "./path.ts";
+import { compileName, foldedForms, foldName, type NameMatcher, newNameProblem } from "./path.ts";
 import { denied, type Outcome } from "./port.ts";
 
 /** Which names are kept from callers. Each pattern is a path of names; `*` and `?` stand for any characters of a name. */

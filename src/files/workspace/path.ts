@@ -1,7 +1,7 @@
 /**
  * The one path grammar, the same for every backend: pure, without decoding, without normalisation. What it accepts is
  * a list of names below the root, so an accepted path cannot leave the workspace by its spelling. Then how paths and
- * texts are shown.
+ * texts are shown, and patterns of names.
  */
 import { decodeTriplets } from "../../lib/network.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
@@ -371,4 +371,87 @@ function toNameEscape(character: string): string {
   const code = character.charCodeAt(0);
   if (code < firstByte) return `\\x{?${code === firstUnknown ? "" : code - firstUnknown}}`;
   return `\\x{${(code - firstByte).toString(16).toUpperCase()}}`;
+}
+
+// * Patterns of names, for rules about names and for walks.
+
+/** Says whether one name matches. */
+export type NameMatcher = (name: string) => boolean;
+
+/** Prepares a pattern of `*` and `?`; `hasClasses`: also `[abc]`, `[a-z]`, `[!a]` and a backslash before what stands for itself. */
+export function compileName(
+  pattern: string,
+  { hasClasses = false }: { readonly hasClasses?: boolean } = {},
+): NameMatcher {
+  if (!(hasClasses ? /[?[\\]/ : /\?/).test(pattern)) return matchPieces(pattern.split("*"));
+  // what is no class, such as `[a`, is a character
+  const parts = pattern.match(hasClasses ? /\\[^]|\[[!^]?\]?[^\]]*\]|[^]/g : /[^]/g) ?? [];
+  const steps = parts.map(stepOf);
+  return (name) => matchesPath(steps, name.split(""));
+}
+
+/** What a part of a pattern says of one character. */
+function stepOf(part: string): NameMatcher {
+  if (part === "*") return anyNames;
+  if (part === "?") return () => true;
+  if (part.length > 2) return classOf(part.slice(1, -1));
+  const meant = part.at(-1);
+  return (character) => character === meant;
+}
+
+/** Pieces with anything between them. */
+function matchPieces(pieces: readonly string[]): NameMatcher {
+  const [first = "", ...others] = pieces;
+  const last = others.pop();
+  if (last === undefined) return (name) => name === first;
+  return (name) => {
+    if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last)) return false;
+    const end = name.length - last.length;
+    let from = first.length;
+    for (const piece of others) {
+      const at = name.indexOf(piece, from);
+      if (at === -1) return false;
+      from = at + piece.length;
+    }
+    return from <= end;
+  };
+}
+
+function classOf(text: string): NameMatcher {
+  const isNegated = text.startsWith("!") || text.startsWith("^");
+  const ranges = Array.from((isNegated ? text.slice(1) : text).matchAll(/([^])-([^])|([^])/g), (
+    [, from, to, single],
+  ) => [from ?? single ?? "", to ?? single ?? ""] as const);
+  return (character) => ranges.some(([from, to]) => from <= character && character <= to) !== isNegated;
+}
+
+/** In a pattern of names: any number of them. */
+export const anyNames: NameMatcher = () => true;
+
+/**
+ * Whether the names match a pattern of names, or characters one of characters. Only the last {@link anyNames} is ever
+ * tried again: an earlier one could not reach further than the later does, which bounds the work by pattern times path.
+ */
+export function matchesPath(parts: readonly NameMatcher[], segments: readonly string[]): boolean {
+  let index = 0;
+  let at = 0;
+  let wildcard = -1;
+  let wildcardEnd = 0;
+  while (at < segments.length) {
+    const part = parts[index];
+    if (part === anyNames) {
+      wildcard = index++;
+      wildcardEnd = at;
+    } else if (part?.(segments[at] ?? "")) {
+      index++;
+      at++;
+    } else if (wildcard !== -1) {
+      index = wildcard + 1;
+      at = ++wildcardEnd;
+    } else {
+      return false;
+    }
+  }
+  while (parts[index] === anyNames) index++;
+  return index === parts.length;
 }

@@ -4,7 +4,15 @@
  */
 import { type NextTurn, nextTurn as turnOfThread } from "../../lib/turns.ts";
 import type { DirectoryEntry, Outcome, Workspace } from "./port.ts";
-import { childPath, entryPath, type WorkspacePath } from "./path.ts";
+import {
+  anyNames,
+  childPath,
+  compileName,
+  entryPath,
+  matchesPath,
+  type NameMatcher,
+  type WorkspacePath,
+} from "./path.ts";
 import { success } from "../../lib/result.ts";
 
 /** Levels below its start that a walk of a whole tree goes down. */
@@ -295,9 +303,6 @@ function isAgentsCopies(path: readonly string[]): boolean {
 /** Says whether the names of a path match. */
 export type GlobMatcher = (segments: readonly string[]) => boolean;
 
-/** Says whether one name matches. */
-export type NameMatcher = (name: string) => boolean;
-
 const ascii = /^[\x20-\x7e]*$/;
 const maxAlternatives = 32;
 const maxPatternLength = 300;
@@ -343,84 +348,6 @@ function toEither(pattern: string): NameMatcher {
   if (!pattern.includes("[")) return plain;
   const withClasses = compileName(pattern, { hasClasses: true });
   return (name) => plain(name) || withClasses(name);
-}
-
-/** In a pattern of names: any number of them. */
-const anyNames: NameMatcher = () => true;
-
-/**
- * Whether the names match a pattern of names, or characters one of characters. Only the last {@link anyNames} is ever
- * tried again: an earlier one could not reach further than the later does, which bounds the work by pattern times path.
- */
-function matchesPath(parts: readonly NameMatcher[], segments: readonly string[]): boolean {
-  let index = 0;
-  let at = 0;
-  let wildcard = -1;
-  let wildcardEnd = 0;
-  while (at < segments.length) {
-    const part = parts[index];
-    if (part === anyNames) {
-      wildcard = index++;
-      wildcardEnd = at;
-    } else if (part?.(segments[at] ?? "")) {
-      index++;
-      at++;
-    } else if (wildcard !== -1) {
-      index = wildcard + 1;
-      at = ++wildcardEnd;
-    } else {
-      return false;
-    }
-  }
-  while (parts[index] === anyNames) index++;
-  return index === parts.length;
-}
-
-/** Prepares a pattern of `*` and `?`; `hasClasses`: also `[abc]`, `[a-z]`, `[!a]` and a backslash before what stands for itself. */
-export function compileName(
-  pattern: string,
-  { hasClasses = false }: { readonly hasClasses?: boolean } = {},
-): NameMatcher {
-  if (!(hasClasses ? /[?[\\]/ : /\?/).test(pattern)) return matchPieces(pattern.split("*"));
-  // what is no class, such as `[a`, is a character
-  const parts = pattern.match(hasClasses ? /\\[^]|\[[!^]?\]?[^\]]*\]|[^]/g : /[^]/g) ?? [];
-  const steps = parts.map(stepOf);
-  return (name) => matchesPath(steps, name.split(""));
-}
-
-/** What a part of a pattern says of one character. */
-function stepOf(part: string): NameMatcher {
-  if (part === "*") return anyNames;
-  if (part === "?") return () => true;
-  if (part.length > 2) return classOf(part.slice(1, -1));
-  const meant = part.at(-1);
-  return (character) => character === meant;
-}
-
-/** Pieces with anything between them. */
-function matchPieces(pieces: readonly string[]): NameMatcher {
-  const [first = "", ...others] = pieces;
-  const last = others.pop();
-  if (last === undefined) return (name) => name === first;
-  return (name) => {
-    if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last)) return false;
-    const end = name.length - last.length;
-    let from = first.length;
-    for (const piece of others) {
-      const at = name.indexOf(piece, from);
-      if (at === -1) return false;
-      from = at + piece.length;
-    }
-    return from <= end;
-  };
-}
-
-function classOf(text: string): NameMatcher {
-  const isNegated = text.startsWith("!") || text.startsWith("^");
-  const ranges = Array.from((isNegated ? text.slice(1) : text).matchAll(/([^])-([^])|([^])/g), (
-    [, from, to, single],
-  ) => [from ?? single ?? "", to ?? single ?? ""] as const);
-  return (character) => ranges.some(([from, to]) => from <= character && character <= to) !== isNegated;
 }
 
 /** The patterns that braces stand for; `null` when there are too many. A brace without its partner is a character. */
