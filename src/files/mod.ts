@@ -11,7 +11,6 @@
 export { openDiskWorkspace } from "./disk/disk_workspace.ts";
 export { createDocuments, type Documents } from "./documents/reading.ts";
 export { documentParts, readToCompare, withKept } from "./documents/view.ts";
-export { decodeText } from "./text/detect.ts";
 export { differenceOf } from "./text/diff.ts";
 export { joinOwn, pathOf, planUndo, revertPassages, undoChange } from "./text/undo.ts";
 export { beginChange } from "./tools/batch.ts";
@@ -51,7 +50,7 @@ export {
   toPathText,
   type WorkspacePath,
 } from "./workspace/path.ts";
-export { mediaTypeOf, sniffMedia } from "./workspace/encoding.ts";
+export { decodeText, mediaTypeOf, sniffMedia } from "./text/encoding.ts";
 export { defaultWorkspaceLimits, maxTrashBytes, type WorkspaceLimits } from "./workspace/port.ts";
 export {
   type FileContent,

@@ -4,8 +4,7 @@ import { fileEditTool } from "../../src/files/tools/file_edit.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
-import { decodeText } from "../../src/files/text/detect.ts";
-import { encodeText, type TextEncoding } from "../../src/files/workspace/encoding.ts";
+import { decodeText, encodeText, type TextEncoding } from "../../src/files/text/encoding.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 /** A text, what is searched in it, and what replaces that. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { answerOf, withWorkspace } from "../tools/with_workspace.ts";
-import { sniffMedia } from "../../src/files/workspace/encoding.ts";
+import { sniffMedia } from "../../src/files/text/encoding.ts";
 
 const bytesOf = (text: string): Uint8Array => Uint8Array.from(text, (character) => character.charCodeAt(0));
 

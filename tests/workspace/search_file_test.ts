@@ -5,8 +5,7 @@ import { RE2JS } from "re2js";
 import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import { parseFilePath } from "../../src/files/workspace/path.ts";
 import { createLinePattern, type LineQuery } from "../../src/files/text/line_pattern.ts";
-import { decodeText } from "../../src/files/text/detect.ts";
-import { wideEncoding } from "../../src/files/workspace/encoding.ts";
+import { decodeText, wideEncoding } from "../../src/files/text/encoding.ts";
 import { createSearchBuffer, type LineMatch, searchFile } from "../../src/files/text/search_file.ts";
 import { diskModes } from "./disk_modes.ts";
 

@@ -3,9 +3,8 @@ import { countLineEnds, createTextFinder, findOverlapping, unicodeForms, wordCla
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Outcome, Workspace } from "../workspace/port.ts";
-import { encodingOfFile, whyNoText } from "./detect.ts";
+import { decodeWide, encodingOfFile, markedEncoding, whyNoText, wideEncoding } from "./encoding.ts";
 import { joinPieces, markBytes } from "./lines.ts";
-import { decodeWide, markedEncoding, wideEncoding } from "../workspace/encoding.ts";
 import { digestOf } from "../../lib/secrets.ts";
 import { nextTurn, type Working } from "../../lib/turns.ts";
 

@@ -2,11 +2,17 @@
 import { Buffer, isUtf8 } from "node:buffer";
 import { type NextTurn, whenReady } from "../../lib/turns.ts";
 import type { LinePattern } from "./line_pattern.ts";
-import { decodeBytes, decodeWide, isShifted, shortBytes, shownEncoding } from "../workspace/encoding.ts";
-import type { TextEncoding } from "../workspace/encoding.ts";
+import {
+  decodeBytes,
+  decodeWide,
+  detectEncoding,
+  isShifted,
+  shortBytes,
+  shownEncoding,
+  type TextEncoding,
+} from "./encoding.ts";
 import { markBytes } from "./lines.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
-import { detectEncoding } from "./detect.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Eventually, ReadPart, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 import { type ByteText, countLineEnds, endOfLine, startOfLine } from "./finder.ts";

@@ -10,8 +10,7 @@ import type { Change, ChangeStep, NumberedStep, Passage, PutStep } from "../work
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Outcome, Trash, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
-import { decodeText } from "./detect.ts";
-import { encodeEdited } from "../workspace/encoding.ts";
+import { decodeText, encodeEdited } from "./encoding.ts";
 
 /** Why a change, or a step of it, is not undone. */
 export type UndoProblem =

@@ -5,7 +5,7 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import { type Failure, refuse, toFailure } from "./refusal.ts";
 import { childPath, parseDirectoryPath, rootPath, showName, type WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Outcome, Workspace, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
-import { decodeText } from "../text/detect.ts";
+import { decodeText } from "../text/encoding.ts";
 import { readWholeFile } from "../text/edit.ts";
 import { undoChange } from "../text/undo.ts";
 import { count, toVersion } from "./input.ts";

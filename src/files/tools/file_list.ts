@@ -5,7 +5,7 @@ import { clamped, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from 
 import { childPath, createTwinDisplay, parseDirectoryPath, rootPath, showName, toPathText } from "../workspace/path.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import { type Workspace, type WorkspaceRefusal, type WorkspaceSource } from "../workspace/port.ts";
-import { decodeWide, wideEncoding } from "../workspace/encoding.ts";
+import { decodeWide, wideEncoding } from "../text/encoding.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import {
   count,

@@ -8,7 +8,7 @@ import { lazyObject } from "../../lib/lazy_object.ts";
 import { defineTool, emptyIsAbsent } from "../../mcp/mod.ts";
 import type { ContentBlock, Tool, ToolContext, ToolOutcome } from "../../mcp/mod.ts";
 import { parseFilePath, showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
-import { beginsAsText, isUtf32, sniffMedia, textEncodings, utf32Words } from "../workspace/encoding.ts";
+import { beginsAsText, isUtf32, sniffMedia, textEncodings, utf32Words } from "../text/encoding.ts";
 import { lineEndsOf, readWholeFile } from "../text/edit.ts";
 import {
   count,

@@ -1,8 +1,7 @@
 /** The tool `file_write`: creates, replaces or extends files. */
 import * as z from "zod";
 import { lazyObject } from "../../lib/lazy_object.ts";
-import { encodeText, lackingIn } from "../workspace/encoding.ts";
-import { undetectedWords } from "../text/detect.ts";
+import { encodeText, lackingIn, undetectedWords } from "../text/encoding.ts";
 import { differenceOf } from "../text/diff.ts";
 import { hasOpenLine, inFormOf, storedFormOf } from "../text/edit.ts";
 import { failure, type Result, success } from "../../lib/result.ts";

@@ -5,9 +5,17 @@ import { parseLineRange } from "../../lib/line_range.ts";
 import { createKeyedMutex, nextTurn, type Working } from "../../lib/turns.ts";
 import { escapeText, type WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
-import { decodeText, encodingOfFile } from "../text/detect.ts";
-import { decodeBytes, isMultiByte, isShifted, looksLikeText, shownEncoding } from "../workspace/encoding.ts";
-import type { DecodedText, TextEncoding } from "../workspace/encoding.ts";
+import {
+  decodeBytes,
+  type DecodedText,
+  decodeText,
+  encodingOfFile,
+  isMultiByte,
+  isShifted,
+  looksLikeText,
+  shownEncoding,
+  type TextEncoding,
+} from "../text/encoding.ts";
 import {
   charactersOf,
   countLines,

@@ -17,8 +17,7 @@ import {
   type WorkspacePath,
 } from "../workspace/path.ts";
 import type { EntryKind, Workspace, WorkspaceRefusal, WorkspaceSource } from "../workspace/port.ts";
-import { decodeBytes, mediaTypeOf, sniffMedia, unknownMediaType } from "../workspace/encoding.ts";
-import { decodeText } from "../text/detect.ts";
+import { decodeBytes, decodeText, mediaTypeOf, sniffMedia, unknownMediaType } from "../text/encoding.ts";
 import { maxSuggestions, type ResourceFamily, type ResourceOutcome, type ResourcePage } from "../../mcp/mod.ts";
 import { FileSystemFault, fileSystemFaultWords } from "../../lib/system_fault.ts";
 import { walk, type WalkPosition } from "../workspace/walk.ts";
