@@ -5,7 +5,7 @@ import { createAccessRules } from "../../src/files/workspace/access_rules.ts";
 import { defaultWorkspaceLimits, type TrashLimits, type Workspace } from "../../src/files/workspace/port.ts";
 import { createDiskAccess } from "../../src/files/disk/directory.ts";
 import { createPathRoots } from "../../src/files/disk/checked_path.ts";
-import { createInnerLinks } from "../../src/files/disk/tree.ts";
+import { createInnerLinks } from "../../src/files/disk/resolve.ts";
 import { makeConfinedBase } from "./confined_base.ts";
 import { at } from "./contract.ts";
 import { openDiskWorkspace, testInEachMode } from "./disk_modes.ts";

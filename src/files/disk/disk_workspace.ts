@@ -13,8 +13,18 @@ import type {
   WorkspaceLimits,
   WorkspaceRefusal,
 } from "../workspace/port.ts";
-import { createDirectoryNames, createDirectoryScans, findInside, resolveInside } from "./resolve.ts";
-import type { Disk, Found, Resolved } from "./resolve.ts";
+import {
+  createDirectoryNames,
+  createDirectoryScans,
+  createDiskQuota,
+  createInnerLinks,
+  type Disk,
+  findInside,
+  type Found,
+  type Resolved,
+  resolveInside,
+  walkTree,
+} from "./resolve.ts";
 import { fill, hasHiddenName, matchContent, readingOf, useAndClose } from "./read.ts";
 import {
   checkChangeable,
@@ -59,7 +69,6 @@ import { pathRemedy, systemFaultWords } from "../../lib/system_fault.ts";
 import { absolutePath, exists } from "../../lib/system_path.ts";
 import type { KernelRoots } from "../../lib/kernel/descriptor.ts";
 import { createPathRoots, realPathOf } from "./checked_path.ts";
-import { createDiskQuota, createInnerLinks, walkTree } from "./tree.ts";
 
 export interface DiskWorkspaceOptions {
   /** The directory. It is created, for its owner alone (0700), when it is not there; it may be given as a link. */

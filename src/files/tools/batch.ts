@@ -2,7 +2,6 @@
 import type { ToolContext } from "../../mcp/mod.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
-import { type Failure, refuse, toFailure } from "./refusal.ts";
 import { childPath, parseDirectoryPath, rootPath, showName, type WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Outcome, Workspace, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
 import { decodeText } from "../text/encoding.ts";
@@ -10,6 +9,8 @@ import { readWholeFile } from "../text/edit.ts";
 import { undoChange } from "../text/undo.ts";
 import { count, toVersion } from "./input.ts";
 import { beginLook, inStoredForm, type Look, suggestNear } from "./near_names.ts";
+import { type Failure, refuse, toFailure } from "./refusal.ts";
+import { isPackedDocument } from "../documents/view.ts";
 
 /** Paths of one call. */
 export const maxPaths = 100;
@@ -299,4 +300,17 @@ export async function presentState(
     text: text ?? "",
     what: `${text === undefined ? "not a text, " : ""}${count(bytes.byteLength, "byte")} now${version}`,
   };
+}
+
+/** For tools that write text: no text is such a document. `null` for other names. */
+export function refuseDocument(action: string, { text }: WorkspacePath): Failure | null {
+  if (!isPackedDocument(text)) return null;
+  const beside = showName(text.replace(/\.[^.]*$/, ".md"));
+  return refuse(
+    action,
+    `documents of this kind are read, not written: write ${beside}, or upload the whole file by a link (${
+      showName(text)
+    })`,
+    "document",
+  );
 }

@@ -15,6 +15,7 @@ import { defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mc
 import { differenceOf } from "../text/diff.ts";
 import { count, ifVersionInput, pageBytes, sha256Output, textAnswer, toVersion, versionOutput } from "./input.ts";
 import { toolFrames } from "./argument_names.ts";
+import { type Failure, refuse, toFailure } from "./refusal.ts";
 import {
   allOrNone,
   batchFailure,
@@ -24,10 +25,10 @@ import {
   maxNamed,
   ofPath,
   putBytes,
+  refuseDocument,
   refuseEmptyVersion,
 } from "./batch.ts";
 import { beginLook, findPath, type Look, suggestNear } from "./near_names.ts";
-import { type Failure, refuse, refuseDocument, toFailure } from "./refusal.ts";
 
 /** The answer for files as they were written, or for a dry run, which wrote none. */
 async function editAnswer(

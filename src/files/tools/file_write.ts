@@ -10,6 +10,7 @@ import { parseFilePath, showName, showText, toPathText, type WorkspacePath } fro
 import type { Workspace, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
 import { otherNamesWords } from "../workspace/change.ts";
 import { toolFrames } from "./argument_names.ts";
+import { type Failure, refuse, toFailure } from "./refusal.ts";
 import {
   allOrNone,
   batchFailure,
@@ -20,13 +21,13 @@ import {
   maxNamed,
   ofPath,
   presentState,
+  refuseDocument,
   refuseEmptyVersion,
   versionFault,
 } from "./batch.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { TransferLinks } from "../transfer/port.ts";
 import { beginLook, findPath, inStoredForm, type Look, slipOf } from "./near_names.ts";
-import { type Failure, refuse, refuseDocument, toFailure } from "./refusal.ts";
 import {
   count,
   filenameInput,

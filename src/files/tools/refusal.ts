@@ -4,26 +4,12 @@ import { parseDirectoryPath, showName } from "../workspace/path.ts";
 import type { NewNameRule, PathRule, WorkspacePath } from "../workspace/path.ts";
 import type { DenialCause, PairRefusal, WorkspaceRefusal } from "../workspace/port.ts";
 import { fileSystemFaultWords } from "../../lib/system_fault.ts";
-import { isPackedDocument } from "../documents/view.ts";
 
 export type Failure = Extract<ToolOutcome, { readonly ok: false }>;
 
 /** A refusal in words for the model, which say what is wrong and what to do. */
 export function refuse(action: string, words: string, code = "invalid_arguments"): Failure {
   return { ok: false, code, message: `Failed to ${action}: ${words}` };
-}
-
-/** For tools that write text: no text is such a document. `null` for other names. */
-export function refuseDocument(action: string, { text }: WorkspacePath): Failure | null {
-  if (!isPackedDocument(text)) return null;
-  const beside = showName(text.replace(/\.[^.]*$/, ".md"));
-  return refuse(
-    action,
-    `documents of this kind are read, not written: write ${beside}, or upload the whole file by a link (${
-      showName(text)
-    })`,
-    "document",
-  );
 }
 
 /** The failure of a parameter that names a file or directory and breaks a rule of the path grammar. */
