@@ -1,6 +1,6 @@
 /** What `doctor` finds of the company's identity provider. */
 import assert from "node:assert/strict";
-import { examineCompany, judgeRedirect } from "../../src/app/doctor_network.ts";
+import { examineCompany, judgeRedirect } from "../../src/app/doctor.ts";
 import { parseAllow, parseGroups } from "../../src/oauth/mod_settings.ts";
 import {
   broken,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { examinePublicAddress } from "../../src/app/doctor_network.ts";
+import { examinePublicAddress } from "../../src/app/doctor.ts";
 
 const trusted = (): Promise<void> => Promise.resolve();
 
