@@ -2,16 +2,47 @@
 import * as z from "zod";
 import { clamped, contextWith, defineTool, emptyIsAbsent, otherNames, readingHints, saysNothing } from "../mcp/mod.ts";
 import type { Meaning, Tool, ToolContext, ToolOutcome } from "../mcp/mod.ts";
-import { answerOutput, type Asking, askQuestion, schemaProblem, textBlock, toOutcome, toQuestion } from "./ask.ts";
 import type { LocalModel } from "./local_model.ts";
 import type { AnswerFormat, HostReport } from "./port.ts";
-import { invalid, maxFiles, type ToolFailure, withoutScope } from "./files.ts";
 import { isSameModel, offerOf, parseAllowedModel, problemWords } from "./mod_settings.ts";
 import { isObject, present } from "../lib/json.ts";
 import type { Clock } from "../lib/time.ts";
 import { failure, success } from "../lib/result.ts";
 import { isPattern, matchingFiles, type WorkspaceSource } from "../files/mod.ts";
 import { lazyObject } from "../lib/lazy_object.ts";
+import {
+  type Asking,
+  askQuestion,
+  invalid,
+  maxFiles,
+  schemaProblem,
+  textBlock,
+  type ToolFailure,
+  toOutcome,
+  toQuestion,
+  withoutScope,
+} from "./ask.ts";
+
+/** What every answer says in its `structuredContent`. */
+const answerOutput = lazyObject(() => ({
+  text: z.string().describe("What the model wrote"),
+  thinking: z.string().optional().describe("What it thought before it answered, where the model reports that"),
+  model: z.string(),
+  done_reason: z.string().optional().describe("stop, or length when the answer was cut"),
+  truncated: z.boolean().describe("The answer is incomplete; problem says why"),
+  file_tokens: z.number().optional().describe("Tokens of files that the caller need not read, estimated"),
+  answers: z.array(z.object({ file: z.string(), answer: z.unknown().optional(), problem: z.string().optional() }))
+    .optional().describe("One for each file"),
+  files_left: z.array(z.string()).optional().describe("Files that it did not come to"),
+  problem: z.object({ code: z.string(), message: z.string() }).optional()
+    .describe("Why the answer is incomplete, or is not what was asked for"),
+  prompt_tokens: z.number(),
+  completion_tokens: z.number(),
+  duration_ms: z.number(),
+  load_ms: z.number(),
+  tokens_per_second: z.number().optional(),
+  parsed: z.unknown().optional().describe("The answer as JSON, when a json_schema was given"),
+}));
 
 interface LlmGenerateOptions {
   readonly model: LocalModel;
