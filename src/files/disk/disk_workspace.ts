@@ -2,16 +2,18 @@
 import { isChangeId, type Kept, type KeptItem, type Left } from "../workspace/change.ts";
 import { createKeyedMutex, nextTurn } from "../../lib/turns.ts";
 import { numberedName, stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
-import { defaultWorkspaceLimits, denied, refusedAt } from "../workspace/port.ts";
-import type {
-  Moved,
-  Outcome,
-  PairOutcome,
-  Trash,
-  TrashLimits,
-  Workspace,
-  WorkspaceLimits,
-  WorkspaceRefusal,
+import {
+  defaultWorkspaceLimits,
+  denied,
+  type Moved,
+  type Outcome,
+  type PairOutcome,
+  refusedAt,
+  type Trash,
+  type TrashLimits,
+  type Workspace,
+  type WorkspaceLimits,
+  type WorkspaceRefusal,
 } from "../workspace/port.ts";
 import {
   createDirectoryNames,
@@ -43,32 +45,23 @@ import {
 } from "./write.ts";
 import { failure, type Result, success, UnusableError } from "../../lib/result.ts";
 import {
+  type AccessPatterns,
+  type AccessRules,
   checkBelow,
   checkMoved,
   checkNewNames,
   createAccessRules,
   maxJudgeMilliseconds,
 } from "../workspace/access_rules.ts";
-import type { AccessPatterns, AccessRules } from "../workspace/access_rules.ts";
 import { changedMeanwhile, createDiskAccess, identityOf, isSame, toRefusal, versionOf } from "./directory.ts";
 import type { DiskAccess, DiskDirectory, DiskInfo } from "./directory.ts";
-import {
-  createDiskTrash,
-  createStaging,
-  type DiskTrash,
-  isFull,
-  itemName,
-  recordName,
-  sweepStaging,
-  toRecordLine,
-  trashDirectoryName,
-  withRoom,
-} from "./staging.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
 import { pathRemedy, systemFaultWords } from "../../lib/system_fault.ts";
 import { absolutePath, exists } from "../../lib/system_path.ts";
 import type { KernelRoots } from "../../lib/kernel/descriptor.ts";
 import { createPathRoots, realPathOf } from "./checked_path.ts";
+import { createDiskTrash, createStaging, isFull, itemName, sweepStaging, trashDirectoryName } from "./staging.ts";
+import type { DiskChange, DiskTrash } from "./staging.ts";
 
 export interface DiskWorkspaceOptions {
   /** The directory. It is created, for its owner alone (0700), when it is not there; it may be given as a link. */
@@ -285,13 +278,8 @@ function createWorkspaceTrash(disk: Disk, trash: DiskTrash, changing: () => Disk
       }
     },
     cutBack: (path, sizeBytes, left) => cutDiskFile(changing(), path, sizeBytes, left),
-    async noteUndone(id, by) {
-      await disk.staging.alone(() => { // a refusal changes nothing: it is undone all the same
-        if (trash.find(id) !== null) disk.staging.trash().appendText(recordName(id), toRecordLine({ undoneBy: by }));
-        return success(null);
-      });
-    },
-    tidy: (now) => trash.tidy(now),
+    noteUndone: trash.noteUndone,
+    tidy: trash.tidy,
   };
 }
 
@@ -601,4 +589,15 @@ function findDestination(
   };
   const judged = judge();
   return judged.ok ? resolved : refusedAt("to", judged);
+}
+
+/** Makes a change again, as long as the disk is full and something can be dropped from the trash. */
+async function withRoom<T, R extends WorkspaceRefusal>(
+  { trash, change }: { readonly trash: DiskTrash | null; readonly change: DiskChange | null },
+  make: () => Promise<Result<T, R>>,
+): Promise<Result<T, R>> {
+  for (;;) {
+    const made = await make();
+    if (!isFull(made) || !await trash?.makeRoom(change)) return made;
+  }
 }

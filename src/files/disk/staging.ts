@@ -8,14 +8,17 @@ import * as z from "zod";
 import { parseJson } from "../../lib/json.ts";
 import {
   authorRecord,
+  type Change,
+  type ChangeAuthor,
+  type ChangeStep,
   createChangeIds,
   keptBytes,
   maxChanges,
+  type NumberedStep,
   roomShare,
   stepRecord,
   timeOfChange,
 } from "../workspace/change.ts";
-import type { Change, ChangeAuthor, ChangeStep, NumberedStep } from "../workspace/change.ts";
 import { stagingDirectoryName } from "../workspace/path.ts";
 import { coded, errorCode, identityOf, isForeign, isSame, toRefusal } from "./directory.ts";
 import type { DiskAccess, DiskDirectory, DiskFile, DiskInfo } from "./directory.ts";
@@ -286,6 +289,7 @@ export function createDiskTrash(
     sizes.set(id, size);
     return size;
   };
+  const find = (id: string): Change | null => access.step(() => readRecord(staging.trash(), id));
   /** `false` for what cannot be deleted, such as a read-only directory: it holds up no other change. */
   const drop = async (id: string, names: readonly string[]): Promise<boolean> => {
     using trash = access.hold(() => staging.trash());
@@ -384,20 +388,15 @@ export function createDiskTrash(
     tidy: (now: number): Promise<void> => inTurn(() => tidyAt(now), undefined),
     /** Ids, the oldest first. */
     ids: (): readonly string[] => [...namesByChange().keys()],
-    find: (id: string): Change | null => access.step(() => readRecord(staging.trash(), id)),
+    find,
+    async noteUndone(id: string, by: string): Promise<void> {
+      await staging.alone(() => { // a refusal changes nothing: it is undone all the same
+        if (find(id) !== null) staging.trash().appendText(recordName(id), toRecordLine({ undoneBy: by }));
+        return success(null);
+      });
+    },
     close: (): Promise<void> => turns.run("", () => Promise.resolve()),
   };
-}
-
-/** Makes a change again, as long as the disk is full and something can be dropped from the trash. */
-export async function withRoom<T, R extends WorkspaceRefusal>(
-  { trash, change }: { readonly trash: DiskTrash | null; readonly change: DiskChange | null },
-  make: () => Promise<Result<T, R>>,
-): Promise<Result<T, R>> {
-  for (;;) {
-    const made = await make();
-    if (!isFull(made) || !await trash?.makeRoom(change)) return made;
-  }
 }
 
 /** Whether there was no room for it. */
@@ -441,7 +440,7 @@ const line = z.lazy(() =>
   z.union([header, stepRecord, z.object({ withdrawn: z.int() }), z.object({ undoneBy: z.string() })])
 );
 
-export function recordName(id: string): string {
+function recordName(id: string): string {
   return `${id}.json`;
 }
 
@@ -458,7 +457,7 @@ function enterTrash(staging: DiskDirectory): DiskDirectory {
 }
 
 /** The text of a line; it begins with a line end, since a full disk may have cut the line before. */
-export function toRecordLine(content: z.infer<typeof line>): string {
+function toRecordLine(content: z.infer<typeof line>): string {
   return `\n${JSON.stringify(content)}\n`;
 }
 
