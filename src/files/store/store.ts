@@ -157,27 +157,6 @@ export async function findInStore(store: Store, path: WorkspacePath): Promise<Ou
   return place.value.entry === null ? failure({ reason: "not_found" }) : success(place.value.entry);
 }
 
-const walkPage = 200;
-
-/** Every entry below a directory, whose own names are `segments`. */
-export async function* walkStore(
-  store: Store,
-  directoryId: string,
-  segments: readonly string[],
-): AsyncGenerator<{ readonly segments: readonly string[]; readonly record: EntryRecord }> {
-  const directories: (readonly [string, readonly string[]])[] = [[directoryId, segments]];
-  let directory: readonly [string, readonly string[]] | undefined;
-  while ((directory = directories.pop()) !== undefined) {
-    const [id, names] = directory;
-    for await (const [name, record] of entriesOf(store, id, walkPage)) {
-      const below = [...names, name];
-      await nextTurn();
-      yield { segments: below, record };
-      if (record.kind === "directory") directories.push([record.id, below]);
-    }
-  }
-}
-
 /** The entries of a directory, sorted by name; `after`: those after this one. */
 export async function* entriesOf(
   store: Store,
@@ -358,11 +337,6 @@ export function keptOf(
 /** Of a file; a directory itself takes nothing. */
 export function sizeOf(entry: EntryRecord | null): number {
   return entry?.kind === "file" ? entry.sizeBytes : 0;
-}
-
-/** What tells an entry from every other, wherever it is moved. */
-export function identityOf(entry: EntryRecord): string {
-  return entry.kind === "file" ? entry.generation : entry.id;
 }
 
 /** The record of `entry` at the last of `segments`, after those of the directories that are missing on the way. */

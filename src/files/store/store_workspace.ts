@@ -5,41 +5,48 @@ import { digestOf } from "../../lib/secrets.ts";
 import { denied, refusedAt } from "../workspace/port.ts";
 import type { DirectoryEntry, Outcome, PairRefusal, Trash, TrashLimits, Workspace } from "../workspace/port.ts";
 import { cutStoreFile, readRange, writingOf } from "./write.ts";
-import {
-  applyChange,
-  createStore,
-  entriesOf,
-  entryRecord,
-  findInStore,
-  goneOf,
-  identityOf,
-  keptOf,
-  putBelow,
-  resolveInStore,
-  sizeOf,
-  sweepGone,
-  sweepStore,
-  walkStore,
-} from "./store.ts";
-import type { EntryRecord, RecordedChange, Store, StoreChange, StorePlace, StoreWorkspaceOptions } from "./store.ts";
 import { parseStored } from "../../lib/system_fault.ts";
 import type { StorageKey } from "../../storage/mod.ts";
 import {
   authorRecord,
+  type Change,
+  type ChangeAuthor,
   createChangeIds,
   isChangeId,
   keptBytes,
+  type KeptItem,
+  type Left,
   maxChanges,
   mirrorTime,
+  type NumberedStep,
   roomShare,
   stepRecord,
   timeOfChange,
 } from "../workspace/change.ts";
-import type { Change, ChangeAuthor, KeptItem, Left, NumberedStep } from "../workspace/change.ts";
 import { checkBelow, checkMoved, checkNewNames, maxJudgeMilliseconds } from "../workspace/access_rules.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import { pagesBelow } from "../../lib/stored_entries.ts";
 import { nextTurn } from "../../lib/turns.ts";
+import {
+  applyChange,
+  createStore,
+  entriesOf,
+  type EntryRecord,
+  entryRecord,
+  findInStore,
+  goneOf,
+  keptOf,
+  putBelow,
+  type RecordedChange,
+  resolveInStore,
+  sizeOf,
+  type Store,
+  type StoreChange,
+  type StorePlace,
+  type StoreWorkspaceOptions,
+  sweepGone,
+  sweepStore,
+} from "./store.ts";
 
 /** Opens the workspace. What crashes have left is swept before its first operation. */
 export function openStoreWorkspace(options: StoreWorkspaceOptions): Workspace {
@@ -500,4 +507,30 @@ async function findMovable(
 /** The key of the last name of `path`, whose directory is there. */
 function keyAt(store: Store, { directoryId }: StorePlace, path: WorkspacePath): StorageKey {
   return store.keys.entry(directoryId, path.segments.at(-1) ?? "");
+}
+
+const walkPage = 200;
+
+/** Every entry below a directory, whose own names are `segments`. */
+async function* walkStore(
+  store: Store,
+  directoryId: string,
+  segments: readonly string[],
+): AsyncGenerator<{ readonly segments: readonly string[]; readonly record: EntryRecord }> {
+  const directories: (readonly [string, readonly string[]])[] = [[directoryId, segments]];
+  let directory: readonly [string, readonly string[]] | undefined;
+  while ((directory = directories.pop()) !== undefined) {
+    const [id, names] = directory;
+    for await (const [name, record] of entriesOf(store, id, walkPage)) {
+      const below = [...names, name];
+      await nextTurn();
+      yield { segments: below, record };
+      if (record.kind === "directory") directories.push([record.id, below]);
+    }
+  }
+}
+
+/** What tells an entry from every other, wherever it is moved. */
+function identityOf(entry: EntryRecord): string {
+  return entry.kind === "file" ? entry.generation : entry.id;
 }
