@@ -5,7 +5,13 @@ import type { Endpoint, Route } from "../lib/endpoint.ts";
 import { loadOnce } from "../lib/program.ts";
 import type { ConsoleParts } from "./console_pages.ts";
 import { type Approval, openApproval } from "./approval.ts";
-import { createProtocolServer, maxMessageBytes, openCallRecords, settle } from "./protocol_server.ts";
+import {
+  createProtocolServer,
+  maxMessageBytes,
+  openCallRecords,
+  type ProtocolServerParts,
+  settle,
+} from "./protocol_server.ts";
 import { createAuthorizationServer, maxOAuthBodyBytes } from "../oauth/mod.ts";
 import type { AuthorizationRoute, AuthorizationServer, ProviderFetch, Registration, Verifier } from "../oauth/mod.ts";
 import type { AttemptRecorder, Live } from "../console/mod.ts";
@@ -27,21 +33,18 @@ import { isLoopbackHost } from "../lib/settings.ts";
 import { version } from "../lib/version.ts";
 import { callerKey } from "../lib/principal.ts";
 
-export interface AppParts extends Parts {
+export interface AppParts extends Parts, Pick<ProtocolServerParts, "onConnected"> {
   /** Fetches client metadata documents, from public addresses only; see `createDocumentFetcher`. */
   readonly fetchDocument: FetchDocument;
   /** Reaches the company's identity provider; the platform's `fetch` when absent. */
   readonly providerFetch?: ProviderFetch | undefined;
   /** Absent where no metrics are served. */
   readonly metrics?: Metrics;
-  /** Called once, with the name of the first client that connects: of plain signs, on one line. */
-  readonly onConnected?: (name: string) => void;
   /** Called with the set-up link that replaces one which has expired. */
   readonly onNewSetUpLink?: (url: string) => void;
 }
 
 const maxRememberedClients = 100_000;
-const maxNameShown = 60;
 /** How often freed memory is returned. The first start of a version frees 20 MB once Deno has parsed its modules. */
 const returnIntervalMs = 30_000;
 
@@ -118,12 +121,6 @@ export async function buildApp(config: Config, given: AppParts) {
     toolFailureIsProtocolError: compatibility === "guide",
   });
 
-  let isAnnounced = false;
-  const announce = (name: string): void => {
-    if (isAnnounced) return;
-    isAnnounced = true;
-    given.onConnected?.(name.slice(0, maxNameShown).replaceAll(/[\p{C}\p{Z}\s]+/gu, " ").trim() || "A client");
-  };
   const tools = toolbox.tools.map((tool) => approval.gate(tool));
   const mcp = createProtocolServer(config, {
     ...parts,
@@ -135,15 +132,11 @@ export async function buildApp(config: Config, given: AppParts) {
     prompts: toolbox.prompts,
     noteClient(principal, name, readsStreams) {
       records.attempts.noteName(principal, name);
-      announce(clientNames.get(principal.clientId) ?? name ?? "A client");
       return profiles.noteName(principal, name, readsStreams);
     },
-    nameOfClient,
+    clientNames,
     toolCalls: limits.toolCalls,
-    recordRequest(entry, params) {
-      if (entry.clientId !== null) announce(clientNames.get(entry.clientId) ?? "A client");
-      records.recordRequest(entry, params);
-    },
+    recordRequest: records.recordRequest,
     callWatch: records.live.callWatch,
     watchToken: verifier.watch,
     watchPerson: verifier.watchPerson,
@@ -339,7 +332,7 @@ function createHttpSide(config: Config, parts: HttpSideParts) {
       challenge: challenges,
       profileOf: profiles.of,
       publicProfile: profiles.publicProfile,
-      createRequestId: () => crypto.randomUUID(),
+      createRequestId: crypto.randomUUID.bind(crypto),
       publicInitialize: publicInitialize[config.mcp.compatibility] ?? "auto",
       isOnLoopback: isLoopbackHost(new URL(serverUrl).hostname),
       maxBodyBytes,
@@ -352,7 +345,7 @@ function createHttpSide(config: Config, parts: HttpSideParts) {
       log,
       onTokenRefused: () => metrics?.countRefusedToken(),
       outsiders: parts.attempts,
-      elapsed: () => parts.timers.elapsed(),
+      elapsed: parts.timers.elapsed,
     }),
     mcpPage: home,
     routes: [

@@ -34,7 +34,7 @@ import { serverUrlSpellings } from "./server_url.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
 
 /** What a transport gives beside what all parts have. */
-interface ProtocolServerParts
+export interface ProtocolServerParts
   extends Parts, Pick<McpServerOptions, "noteClient" | "watchToken" | "watchPerson" | "callWatch" | "extensions"> {
   readonly icons?: ServerInfo["icons"];
   /** The server's own. */
@@ -47,11 +47,14 @@ interface ProtocolServerParts
   readonly recordRequest?: TakeAudit;
   /** Counts the calls of each user and client; in this process only when absent. */
   readonly toolCalls?: RateLimiter;
-  /** What a registered client calls itself, once its registration was read. */
-  readonly nameOfClient?: (clientId: string) => string | undefined;
+  /** What registered clients call themselves, once their registrations were read. */
+  readonly clientNames?: ReadonlyMap<string, string>;
+  /** Called once, with the name of the first client that connects: of plain signs, on one line. */
+  readonly onConnected?: (name: string) => void;
 }
 
 const minute = 60_000;
+const maxNameShown = 60;
 
 /** The largest message of a client: one that writes a file, as JSON escapes line ends, quotation marks and backslashes. */
 export function maxMessageBytes({ maxWriteBytes }: WorkspaceSettings): number {
@@ -60,11 +63,17 @@ export function maxMessageBytes({ maxWriteBytes }: WorkspaceSettings): number {
 
 /** Wires the protocol server over tools; each user and client has its own rate. */
 export function createProtocolServer(config: Config, parts: ProtocolServerParts): McpServer {
-  const { tools: own, extraTools, resources, prompts, icons, ...given } = parts;
-  const { secrets, timers, bounds, log, telemetry, nameOfClient, countRequest, recordRequest } = parts;
+  const { tools: own, extraTools, resources, prompts, icons, noteClient, ...given } = parts;
+  const { secrets, timers, bounds, log, telemetry, clientNames, onConnected, countRequest, recordRequest } = parts;
   const rate = { count: config.rateLimit.toolCallsPerMinute, windowMs: minute };
   const { toolCalls = createRateLimiter({ ...rate, clock: timers.elapsed }) } = parts;
   const tools = [...own, ...extraTools];
+  let isAnnounced = false;
+  const announce = (name: string | null = null): void => {
+    if (isAnnounced) return;
+    isAnnounced = true;
+    onConnected?.((name ?? "").slice(0, maxNameShown).replaceAll(/[\p{C}\p{Z}\s]+/gu, " ").trim() || "A client");
+  };
   return createMcpServer({
     ...given,
     tools: createToolRegistry(tools, new Set(own)),
@@ -73,12 +82,19 @@ export function createProtocolServer(config: Config, parts: ProtocolServerParts)
     serverInfo: { name: "portcullis", title: "Portcullis", version, ...icons && { icons } },
     instructions: (principal) => instructionsFor(tools, principal),
     admit: (principal) => toolCalls.take(callerKey(principal)),
+    ...noteClient && {
+      noteClient(principal, name, ...habits) {
+        announce(clientNames?.get(principal.clientId) ?? name);
+        return noteClient(principal, name, ...habits);
+      },
+    },
     audit(entry, params) {
       const { requestId, subject, clientId, method, tool, outcome, code, durationMs, change, traceId } = entry;
-      const client = clientId === null ? undefined : nameOfClient?.(clientId);
+      const client = clientId === null ? undefined : clientNames?.get(clientId);
       const fields = { requestId, subject, clientId, client, method, tool, outcome, code, durationMs, change, traceId };
       log.write("audit", "request", fields);
       countRequest?.(entry);
+      if (clientId !== null) announce(client);
       recordRequest?.(entry, params);
     },
     secretBox: secrets,
