@@ -8,9 +8,6 @@ const maxPixels = 50_000_000;
 const jpegQualities = [85, 70, 50, 30];
 const triangleFilter = 2; // photon's SamplingFilter.Triangle, which is enough to make pictures smaller
 
-/** `fromWidth` and `fromHeight` are the original's. */
-export type ShownPicture = NonNullable<ReturnType<typeof scalePicture>>;
-
 /** The picture that is shown, or `null` where that is the file itself. */
 export function scalePicture(file: Uint8Array) {
   const facts = measurePicture(file);

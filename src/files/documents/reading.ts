@@ -4,8 +4,11 @@ import { boundedMap } from "../../lib/bounded_map.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { systemTimers } from "../../lib/time.ts";
 import type { DocumentText } from "./document.ts";
-import type { ShownPicture } from "./pictures.ts";
 import { documentModules } from "../../lib/program.ts";
+import type { scalePicture } from "./pictures.ts";
+
+/** `fromWidth` and `fromHeight` are the original's. */
+type ShownPicture = NonNullable<ReturnType<typeof scalePicture>>;
 
 /** The largest document. */
 export const maxDocumentBytes: number = 64 * 1024 * 1024;
