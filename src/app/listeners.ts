@@ -1,11 +1,6 @@
 /** Listening on the addresses that the configuration names, each with its failures in words. */
-import {
-  ConnectionPeer,
-  createMetricsEndpoint,
-  knownNames,
-  loadPublicCertificate,
-  type ServedCertificate,
-} from "../http/mod.ts";
+import { ConnectionPeer, createMetricsEndpoint, knownNames, loadPublicCertificate } from "../http/mod.ts";
+import type { ServedCertificate } from "../http/mod.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import type { Log } from "../lib/log.ts";
 import { UnusableError } from "../lib/result.ts";

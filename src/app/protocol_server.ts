@@ -1,18 +1,15 @@
 /** What stands around each call, over HTTP and stdio alike: the protocol server, the records, and paths as agents write them. */
 import { callerKey, hasScopes, type Principal } from "../lib/principal.ts";
-import {
-  type AuditEntry,
-  createMcpServer,
-  createPromptRegistry,
-  createResourceRegistry,
-  createToolRegistry,
-  type McpServer,
-  type McpServerOptions,
-  type Prompt,
-  type ResourceFamily,
-  type ServerInfo,
-  type TakeAudit,
-  type Tool,
+import { createMcpServer, createPromptRegistry, createResourceRegistry, createToolRegistry } from "../mcp/mod.ts";
+import type {
+  AuditEntry,
+  McpServer,
+  McpServerOptions,
+  Prompt,
+  ResourceFamily,
+  ServerInfo,
+  TakeAudit,
+  Tool,
 } from "../mcp/mod.ts";
 import type { Config } from "./config/config.ts";
 import { createRateLimiter, type RateLimiter } from "../http/mod.ts";

@@ -3,16 +3,8 @@ import * as app from "../app/mod.ts";
 import type { Config, ConfigFile, ConfigProblem } from "../app/mod.ts";
 import { closestWord, didYouMean } from "../lib/suggestible.ts";
 import { acceptedText, type Setting } from "../lib/settings.ts";
-import {
-  type CommandContext,
-  type CommandName,
-  commands as listedCommands,
-  type CommandStatus,
-  type CommandWork,
-  endWith,
-  type ExitStatus,
-  helpText,
-} from "./command.ts";
+import { commands as listedCommands, endWith, helpText } from "./command.ts";
+import type { CommandContext, CommandName, CommandStatus, CommandWork, ExitStatus } from "./command.ts";
 import { programName, setGivenFlags } from "../lib/program_name.ts";
 import { failure, problemText, type Result, success, UnusableError } from "../lib/result.ts";
 import { homeDirectory, pathBelow } from "../lib/system_path.ts";

@@ -7,10 +7,7 @@ import { isSameModel } from "./mod_settings.ts";
 import type { LocalModel } from "./local_model.ts";
 import type { ChatMessage, ModelCompletion, ModelRequest, OllamaFailure } from "./port.ts";
 import {
-  type FileContent,
   isPattern,
-  type LineRequest,
-  type Outcome,
   parseFilePath,
   parseNamedParts,
   readTextPart,
@@ -20,10 +17,8 @@ import {
   suggestNear,
   toFailure,
   toPathFailure,
-  type Workspace,
-  type WorkspacePath,
-  type WorkspaceSource,
 } from "../files/mod.ts";
+import type { FileContent, LineRequest, Outcome, Workspace, WorkspacePath, WorkspaceSource } from "../files/mod.ts";
 import { callerKey, type Principal } from "../lib/principal.ts";
 import type { Clock } from "../lib/time.ts";
 import { counted } from "../lib/counted.ts";

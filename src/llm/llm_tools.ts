@@ -11,17 +11,16 @@ import { failure, success } from "../lib/result.ts";
 import { isPattern, matchingFiles, type WorkspaceSource } from "../files/mod.ts";
 import { lazyObject } from "../lib/lazy_object.ts";
 import {
-  type Asking,
   askQuestion,
   invalid,
   maxFiles,
   schemaProblem,
   textBlock,
-  type ToolFailure,
   toOutcome,
   toQuestion,
   withoutScope,
 } from "./ask.ts";
+import type { Asking, ToolFailure } from "./ask.ts";
 
 /** What every answer says in its `structuredContent`. */
 const answerOutput = lazyObject(() => ({

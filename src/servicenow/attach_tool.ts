@@ -7,7 +7,6 @@ import { defineTool, otherNames, type Tool, type ToolContext, type ToolOutcome }
 import { failure, success } from "../lib/result.ts";
 import { mayGoOnAt } from "../lib/suggestible.ts";
 import {
-  type ArrivingContent,
   beginChange,
   entryPath,
   findPath,
@@ -15,16 +14,13 @@ import {
   newNameProblem,
   numberedName,
   otherNamesWords,
-  type Outcome,
   readName,
   rootPath,
   showName,
   suggestNear,
   toFailure,
-  type Workspace,
-  type WorkspacePath,
-  type WorkspaceSource,
 } from "../files/mod.ts";
+import type { ArrivingContent, Outcome, Workspace, WorkspacePath, WorkspaceSource } from "../files/mod.ts";
 import { invalidInput, Refusal } from "./failure.ts";
 import type { DeskParts } from "./table_api.ts";
 import { findRecord, type RecordName } from "./find_record.ts";

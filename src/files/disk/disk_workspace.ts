@@ -2,31 +2,27 @@
 import { isChangeId, type Kept, type KeptItem, type Left } from "../workspace/change.ts";
 import { createKeyedMutex, nextTurn } from "../../lib/turns.ts";
 import { numberedName, stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
-import {
-  defaultWorkspaceLimits,
-  denied,
-  type Moved,
-  type Outcome,
-  type PairOutcome,
-  refusedAt,
-  type Trash,
-  type TrashLimits,
-  type Workspace,
-  type WorkspaceLimits,
-  type WorkspaceRefusal,
+import { defaultWorkspaceLimits, denied, refusedAt } from "../workspace/port.ts";
+import type {
+  Moved,
+  Outcome,
+  PairOutcome,
+  Trash,
+  TrashLimits,
+  Workspace,
+  WorkspaceLimits,
+  WorkspaceRefusal,
 } from "../workspace/port.ts";
 import {
   createDirectoryNames,
   createDirectoryScans,
   createDiskQuota,
   createInnerLinks,
-  type Disk,
   findInside,
-  type Found,
-  type Resolved,
   resolveInside,
   walkTree,
 } from "./resolve.ts";
+import type { Disk, Found, Resolved } from "./resolve.ts";
 import { fill, hasHiddenName, matchContent, readingOf, useAndClose } from "./read.ts";
 import {
   checkChangeable,
@@ -45,14 +41,13 @@ import {
 } from "./write.ts";
 import { failure, type Result, success, UnusableError } from "../../lib/result.ts";
 import {
-  type AccessPatterns,
-  type AccessRules,
   checkBelow,
   checkMoved,
   checkNewNames,
   createAccessRules,
   maxJudgeMilliseconds,
 } from "../workspace/access_rules.ts";
+import type { AccessPatterns, AccessRules } from "../workspace/access_rules.ts";
 import { changedMeanwhile, createDiskAccess, identityOf, isSame, toRefusal, versionOf } from "./directory.ts";
 import type { DiskAccess, DiskDirectory, DiskInfo } from "./directory.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";

@@ -8,17 +8,14 @@ import * as z from "zod";
 import { parseJson } from "../../lib/json.ts";
 import {
   authorRecord,
-  type Change,
-  type ChangeAuthor,
-  type ChangeStep,
   createChangeIds,
   keptBytes,
   maxChanges,
-  type NumberedStep,
   roomShare,
   stepRecord,
   timeOfChange,
 } from "../workspace/change.ts";
+import type { Change, ChangeAuthor, ChangeStep, NumberedStep } from "../workspace/change.ts";
 import { stagingDirectoryName } from "../workspace/path.ts";
 import { coded, errorCode, identityOf, isForeign, isSame, toRefusal } from "./directory.ts";
 import type { DiskAccess, DiskDirectory, DiskFile, DiskInfo } from "./directory.ts";

@@ -9,20 +9,16 @@ import { parseStored } from "../../lib/system_fault.ts";
 import type { StorageKey } from "../../storage/mod.ts";
 import {
   authorRecord,
-  type Change,
-  type ChangeAuthor,
   createChangeIds,
   isChangeId,
   keptBytes,
-  type KeptItem,
-  type Left,
   maxChanges,
   mirrorTime,
-  type NumberedStep,
   roomShare,
   stepRecord,
   timeOfChange,
 } from "../workspace/change.ts";
+import type { Change, ChangeAuthor, KeptItem, Left, NumberedStep } from "../workspace/change.ts";
 import { checkBelow, checkMoved, checkNewNames, maxJudgeMilliseconds } from "../workspace/access_rules.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import { pagesBelow } from "../../lib/stored_entries.ts";
@@ -31,22 +27,17 @@ import {
   applyChange,
   createStore,
   entriesOf,
-  type EntryRecord,
   entryRecord,
   findInStore,
   goneOf,
   keptOf,
   putBelow,
-  type RecordedChange,
   resolveInStore,
   sizeOf,
-  type Store,
-  type StoreChange,
-  type StorePlace,
-  type StoreWorkspaceOptions,
   sweepGone,
   sweepStore,
 } from "./store.ts";
+import type { EntryRecord, RecordedChange, Store, StoreChange, StorePlace, StoreWorkspaceOptions } from "./store.ts";
 
 /** Opens the workspace. What crashes have left is swept before its first operation. */
 export function openStoreWorkspace(options: StoreWorkspaceOptions): Workspace {

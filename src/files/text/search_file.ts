@@ -2,15 +2,8 @@
 import { Buffer, isUtf8 } from "node:buffer";
 import { type NextTurn, whenReady } from "../../lib/turns.ts";
 import type { LinePattern } from "./line_pattern.ts";
-import {
-  decodeBytes,
-  decodeWide,
-  detectEncoding,
-  isShifted,
-  shortBytes,
-  shownEncoding,
-  type TextEncoding,
-} from "./encoding.ts";
+import { decodeBytes, decodeWide, detectEncoding, isShifted, shortBytes, shownEncoding } from "./encoding.ts";
+import type { TextEncoding } from "./encoding.ts";
 import { markBytes } from "./lines.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../workspace/path.ts";

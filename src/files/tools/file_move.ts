@@ -2,14 +2,8 @@
 import * as z from "zod";
 import { lazyObject } from "../../lib/lazy_object.ts";
 import { defineTool, emptyIsAbsent, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/mod.ts";
-import {
-  childPath,
-  entryPath,
-  parseDirectoryPath,
-  showName,
-  toPathText,
-  type WorkspacePath,
-} from "../workspace/path.ts";
+import { childPath, entryPath, parseDirectoryPath, showName, toPathText } from "../workspace/path.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
 import { otherNamesWords } from "../workspace/change.ts";
 import { walk } from "../workspace/walk.ts";
@@ -34,16 +28,8 @@ import { count, ifVersionInput, textAnswer } from "./input.ts";
 import { type Notice, withNotices } from "./list_walk.ts";
 import { type Failure, refuse, toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
 import { toolFrames } from "./argument_names.ts";
-import {
-  beginLook,
-  findPath,
-  inStoredForm,
-  isLink,
-  type Look,
-  parseEntryPath,
-  slipOf,
-  suggestNear,
-} from "./near_names.ts";
+import { beginLook, findPath, inStoredForm, isLink, parseEntryPath, slipOf, suggestNear } from "./near_names.ts";
+import type { Look } from "./near_names.ts";
 
 /** The tool that `app` registers to move and copy entries, and to make directories. */
 export function fileMoveTool(source: WorkspaceSource): Tool {

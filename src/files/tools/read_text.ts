@@ -7,15 +7,14 @@ import { escapeText, type WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 import {
   decodeBytes,
-  type DecodedText,
   decodeText,
   encodingOfFile,
   isMultiByte,
   isShifted,
   looksLikeText,
   shownEncoding,
-  type TextEncoding,
 } from "../text/encoding.ts";
+import type { DecodedText, TextEncoding } from "../text/encoding.ts";
 import {
   charactersOf,
   countLines,

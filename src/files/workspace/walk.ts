@@ -4,15 +4,8 @@
  */
 import { type NextTurn, nextTurn as turnOfThread } from "../../lib/turns.ts";
 import type { DirectoryEntry, Outcome, Workspace } from "./port.ts";
-import {
-  anyNames,
-  childPath,
-  compileName,
-  entryPath,
-  matchesPath,
-  type NameMatcher,
-  type WorkspacePath,
-} from "./path.ts";
+import { anyNames, childPath, compileName, entryPath, matchesPath } from "./path.ts";
+import type { NameMatcher, WorkspacePath } from "./path.ts";
 import { success } from "../../lib/result.ts";
 
 /** Levels below its start that a walk of a whole tree goes down. */
