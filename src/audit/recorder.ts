@@ -1,5 +1,5 @@
 /** The lines of the stored audit: their fields and their text, the queue in which they wait, and the search in them. */
-import { counted } from "../lib/counted.ts";
+import { counted } from "../lib/result.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 import type { LogFields } from "../lib/log.ts";
 import type { AuditEntry } from "../mcp/mod.ts";

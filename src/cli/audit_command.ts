@@ -1,5 +1,5 @@
 /** `audit list|verify|head`: the stored audit, beside a running server or without one. */
-import { counted } from "../lib/counted.ts";
+import { counted } from "../lib/result.ts";
 import { present } from "../lib/json.ts";
 import { escapeUnprintable } from "../lib/log.ts";
 import { parseDuration } from "../lib/settings.ts";

@@ -1,11 +1,10 @@
 /** What a request has to pass before it is answered: the guard of its token, rate limits, its share of the memory. */
 import type { AuthOutcome, Principal } from "../lib/principal.ts";
-import type { Result } from "../lib/result.ts";
+import { counted, type Result } from "../lib/result.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { declaredLength, headerOf, requestHost } from "../lib/request_text.ts";
 import { type AgreedClock, atMost, type Clock } from "../lib/time.ts";
 import { type Admission, admitted, type Throttled, whenReady } from "../lib/turns.ts";
-import { counted } from "../lib/counted.ts";
 import * as z from "zod";
 import { changeEntry } from "../lib/stored_entries.ts";
 import type { Foundation, StorageKey } from "../storage/mod.ts";

@@ -1,3 +1,5 @@
+/** Results: what a step gives or why it is refused, what cannot be used, and words that tell of it. */
+
 /** An expected outcome: a value, or a refusal with a tagged reason. Exceptions are for bugs and lost infrastructure. */
 export type Result<T, E> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: E };
 
@@ -57,6 +59,11 @@ export async function closeAll(...closings: readonly ((() => unknown) | undefine
 /** `error:` then `hint:`. */
 export function problemText({ problem, remedy }: Problem): string {
   return `error: ${problem}\nhint: ${remedy}\n`;
+}
+
+/** A count and its noun: `1 byte`, `2 bytes`, `3 entries`. */
+export function counted(count: number, one: string, several = `${one}s`): string {
+  return `${count} ${count === 1 ? one : several}`;
 }
 
 /**

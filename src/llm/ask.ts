@@ -1,7 +1,7 @@
 /** One question to a model: its files, what is sent, whether it fits, and the answer, asked once more where that helps. */
 import type { ContentBlock, ToolContext, ToolOutcome } from "../mcp/mod.ts";
 import { hasMoreParts, parseJson, present } from "../lib/json.ts";
-import { failure, type Result, success } from "../lib/result.ts";
+import { counted, failure, type Result, success } from "../lib/result.ts";
 import { fittingShare, largerContext, promptTooLong, quoteUpstream } from "./transport.ts";
 import { isSameModel } from "./mod_settings.ts";
 import type { LocalModel } from "./local_model.ts";
@@ -21,7 +21,6 @@ import {
 import type { FileContent, LineRequest, Outcome, Workspace, WorkspacePath, WorkspaceSource } from "../files/mod.ts";
 import { callerKey, type Principal } from "../lib/principal.ts";
 import type { Clock } from "../lib/time.ts";
-import { counted } from "../lib/counted.ts";
 
 /** What a call asks, apart from its files. */
 export interface Asking {

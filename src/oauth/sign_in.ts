@@ -1,6 +1,6 @@
 /** `/oauth/sign-in` checks the passphrase and starts a browser session. The console knows its visitors by theirs. */
 import * as z from "zod";
-import { counted } from "../lib/counted.ts";
+import { counted, failure, type Result, success } from "../lib/result.ts";
 import { type Admission, createKeyedMutex } from "../lib/turns.ts";
 import type { AgreedClock } from "../lib/time.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
@@ -26,7 +26,6 @@ import {
   wrongMethodPage,
 } from "./interaction.ts";
 import { seeOther } from "../lib/page.ts";
-import { failure, type Result, success } from "../lib/result.ts";
 import { goToInstancePage } from "./servicenow_sign_in.ts";
 import { equalInConstantTime } from "../lib/secrets.ts";
 

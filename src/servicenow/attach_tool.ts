@@ -1,10 +1,9 @@
 /** The tool `servicenow_attach`: a workspace file onto a record. */
-import { counted } from "../lib/counted.ts";
+import { counted, failure, success } from "../lib/result.ts";
 import * as z from "zod";
 import { createParallelShare } from "../lib/turns.ts";
 import type { Principal } from "../lib/principal.ts";
 import { defineTool, otherNames, type Tool, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
-import { failure, success } from "../lib/result.ts";
 import { mayGoOnAt } from "../lib/suggestible.ts";
 import {
   beginChange,

@@ -1,5 +1,5 @@
 /** Dates and lengths of time as people say them, and as the instance stores them in UTC. */
-import { counted } from "../lib/counted.ts";
+import { counted } from "../lib/result.ts";
 import { ifShown, invalidInput } from "./failure.ts";
 import type { DeskParts } from "./table_api.ts";
 import { displayValue, type RecordFields, storedValue } from "./field_values.ts";

@@ -1,6 +1,5 @@
 /** Failures between this server and an instance, and their messages for the agent and its user. */
-import { failure, type Result, success } from "../lib/result.ts";
-import { counted } from "../lib/counted.ts";
+import { counted, failure, type Result, success } from "../lib/result.ts";
 
 /** Why an instance gave no proper answer: in words for agents, and for the operator with the remedy. */
 export const unavailableCauses = {

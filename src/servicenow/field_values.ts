@@ -1,5 +1,5 @@
 /** A record's fields as agents see them: stored value and display value side by side where they differ. */
-import { counted } from "../lib/counted.ts";
+import { counted } from "../lib/result.ts";
 import * as z from "zod";
 
 /** A field as agents see it: stored value and display value where they differ. */

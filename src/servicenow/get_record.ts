@@ -1,6 +1,6 @@
 /** The tool `servicenow_get_record`: one record as a person sees it, with its journal and related work. */
 import * as z from "zod";
-import { counted } from "../lib/counted.ts";
+import { counted } from "../lib/result.ts";
 import { defineTool, otherNames, type Tool } from "../mcp/mod.ts";
 import { showName } from "../files/mod.ts";
 import { allOf, anyOf, hasFixedFields, mayShowField, noRows, readOn, toQueryValue } from "./table_api.ts";

@@ -1,5 +1,5 @@
 /** The tools that read from ServiceNow, and their answers as lines of text. */
-import { counted } from "../lib/counted.ts";
+import { counted } from "../lib/result.ts";
 import * as z from "zod";
 import { type CatalogItem, describeQuestion, readItem } from "./catalog_item.ts";
 import { describeTable } from "./choices.ts";

@@ -2,10 +2,9 @@
 import type { Decisions, Extent } from "../approvals/decisions.ts";
 import { type HeldCall, heldMs, notComparable, tooLarge } from "../approvals/gate.ts";
 import { type Html, html, noDefaultButton } from "../../lib/page.ts";
-import { failure, success } from "../../lib/result.ts";
+import { counted, failure, success } from "../../lib/result.ts";
 import type { OverviewPart } from "./overview.ts";
 import { maxRules } from "../approvals/rule.ts";
-import { counted } from "../../lib/counted.ts";
 import { showExactly } from "../../files/mod.ts";
 import { ago, differenceBlock, pageOf, type Section, timeCursor, type Visit } from "./section.ts";
 import { actFields } from "./frame.ts";

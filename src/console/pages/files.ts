@@ -26,7 +26,7 @@ import {
   withKept,
 } from "../../files/mod.ts";
 import type { Change, Kept, NumberedStep, PutStep, Trash, Workspace, WorkspaceRefusal } from "../../files/mod.ts";
-import { failure, type Result, success } from "../../lib/result.ts";
+import { counted, failure, type Result, success } from "../../lib/result.ts";
 import { type Html, html, seeOther } from "../../lib/page.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
@@ -37,7 +37,6 @@ import { actButton } from "./frame.ts";
 import { ago, dataTable, differenceBlock, personColumn } from "./section.ts";
 import type { ActVisit, ConsoleSources, Section, Visit } from "./section.ts";
 import type { Principal } from "../../lib/principal.ts";
-import { counted } from "../../lib/counted.ts";
 
 const name = "files";
 const entriesOfPage = 200;

@@ -1,8 +1,7 @@
 /** The overview: whether what matters is well, who is connected, and what waits for a decision. */
 import { connectCard, connectionLine, connectionPath } from "../../lib/connect_card.ts";
-import { counted } from "../../lib/counted.ts";
+import { type Check, counted } from "../../lib/result.ts";
 import { basePathOf, type Html, html } from "../../lib/page.ts";
-import type { Check } from "../../lib/result.ts";
 import { inTurns } from "../../lib/turns.ts";
 import { type Changes, undoParts } from "./files.ts";
 import { type DayOfCalls, lastDay } from "./day_of_calls.ts";

@@ -1,9 +1,8 @@
 /** Rules: what is allowed, what waits and what is refused, in words; tried on the last day's calls before they hold. */
-import { counted } from "../../lib/counted.ts";
+import { counted, failure, success } from "../../lib/result.ts";
 import { decidingRule, everyChange, maxRules, maxRuleTextCharacters, meaningOf, ruleWords } from "../approvals/rule.ts";
 import type { JudgedCall, Rule, Verdict } from "../approvals/rule.ts";
 import { type Html, html } from "../../lib/page.ts";
-import { failure, success } from "../../lib/result.ts";
 import { randomId } from "../../lib/secrets.ts";
 import { type DayOfCalls, lastDay } from "./day_of_calls.ts";
 import { actButton, actFields } from "./frame.ts";

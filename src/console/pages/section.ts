@@ -8,12 +8,11 @@ import type { Live } from "../live/live.ts";
 import type { Documents, WorkspaceSource } from "../../files/mod.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Check, Result } from "../../lib/result.ts";
+import { type Check, counted, type Result } from "../../lib/result.ts";
 import type { SecretBox } from "../../lib/secrets.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { Tool } from "../../mcp/mod.ts";
 import { inCode } from "../../lib/connect_card.ts";
-import { counted } from "../../lib/counted.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { withCommandLines } from "../../lib/program_name.ts";
 

@@ -1,5 +1,5 @@
 /** What is at a path, for a decision that is about this and nothing else: of a directory all that is in it. */
-import { counted } from "../../lib/counted.ts";
+import { counted } from "../../lib/result.ts";
 import { createDigest } from "../../lib/secrets.ts";
 import type { WorkspacePath } from "./path.ts";
 import type { Workspace } from "./port.ts";
