@@ -34,7 +34,7 @@ Deno.test("Files shows and restores what the person's groups let them allow", as
       fetch,
     };
     const sources = {
-      workspace,
+      workspace: () => workspace,
       tools: [fileListTool(() => workspace), fileReadTool(() => workspace), fileSearchTool(() => workspace)],
       judge: () => Promise.resolve(null),
       log: { write: () => {}, flush: () => {} },
