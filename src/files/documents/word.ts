@@ -62,8 +62,10 @@ const chunkHeadBytes = 1_024;
 /** Documents of other kinds that stand in the text (§17.17.2). Those that cannot be read are said to be left out. */
 async function readChunks({ main, relations, read, remarks }: OfficePackage, budget: DocumentBudget) {
   const chunks = new Map<string, string>();
-  for (const { type, target, isExternal } of relations(main).values()) {
-    if (isExternal || !type.endsWith("/aFChunk")) continue;
+  const found = [...relations(main).values()].filter(({ type, isExternal }) =>
+    !isExternal && type.endsWith("/aFChunk")
+  );
+  for (const target of new Set(found.map((relation) => relation.target))) {
     const bytes = read(target);
     const head = new TextDecoder("latin1").decode(bytes.subarray(0, chunkHeadBytes));
     const reader = chunkReaders.find(([begins]) => begins.test(head))?.[1];
