@@ -43,7 +43,7 @@ export function listeningOn<T>({ host, port, use = "", remedy }: ListenPlace, li
   }
 }
 
-/** Answers by what is coming; requests that are earlier wait for it. */
+/** An endpoint that answers by one that is still to come; requests that arrive before it wait. */
 function waitingFor(coming: Promise<Endpoint>): Endpoint {
   let answer: Endpoint = async (request, peer) => await (await coming)(request, peer);
   void coming.then((there) => answer = there);

@@ -270,7 +270,7 @@ async function writeProblem(storage: Storage): Promise<string | null> {
   }
 }
 
-/** How long a stop waits for that, and how often it looks. */
+/** How long `settle` waits, and how often it tries the storage. */
 const [settleMs, lookMs] = [1_500, 100];
 
 /**

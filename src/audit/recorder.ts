@@ -391,7 +391,7 @@ const maxLinesOfMinute = 5;
 const burst = 300;
 const minuteMs = 60_000;
 
-/** `record` passes on the lines that are stored; `close` the number of those that were not. */
+/** `record` passes on the lines that are to be stored; `close` says how many were left out since the last one. */
 export function limitStrangers(record: (line: AuditLine) => void, clock: Clock) {
   let left = burst;
   let filledAt = clock();

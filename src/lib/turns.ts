@@ -142,7 +142,7 @@ async function rest(milliseconds: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
-/** What is to run now has run by then. */
+/** Resolves after a pass of the event loop: what was ready to run has run by then. */
 export function passOfEventLoop(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }

@@ -1,4 +1,4 @@
-/** What a server is made of, legacy sessions among it, and every call may use. */
+/** What a server is made of and every call may use, legacy sessions included. */
 import { randomText, type SecretBox, sha256Of } from "../lib/secrets.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
 import { type LoggingLevel, logLevels, type RpcId } from "./jsonrpc.ts";

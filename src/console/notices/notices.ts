@@ -54,7 +54,7 @@ const waitWords = durationWords(heldMs / 1_000);
 const hourMs = 3_600_000;
 const failureKeptMs = 7 * 24 * hourMs;
 
-/** Opens the way there. `hear` gives a log that is heard; `close` resolves once what waits was sent, or did not arrive. */
+/** Opens the way there. `hear` gives a log that is heard; `close` resolves once what waits was tried a last time. */
 export function openNotices(target: NoticeTarget, parts: NoticeParts) {
   const { storage, clock, timers, log, fetch, serverUrl, hasConsole, showsContents } = parts;
   const waiting: { readonly told: Told; readonly at: number; readonly time: number }[] = [];
